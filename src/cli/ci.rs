@@ -64,15 +64,15 @@ impl Ci {
         let _ = out::withdraw(folder);
         out::write(folder, view, junit)?;
         match self {
-            Self::Azure => out::write_whole(&folder.join(SUMMARY), &summary(view)),
+            Self::Azure => out::write_text(&folder.join(SUMMARY), &summary(view)),
             Self::Gitlab => match link(folder) {
-                Some(link) => out::write_whole(&folder.join(ANNOTATIONS), &link),
+                Some(link) => out::write_text(&folder.join(ANNOTATIONS), &link),
                 None => Ok(()),
             },
             Self::Prow => {
                 let path = folder.join(METADATA);
                 match !path.exists() || out::is_ours(&path) {
-                    true => out::write_whole(&path, &metadata(view)),
+                    true => out::write_text(&path, &metadata(view)),
                     false => Ok(()),
                 }
             }

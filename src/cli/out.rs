@@ -1,6 +1,7 @@
 //! The folder of a run's reports.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
         let shown = folder.display();
         CliError::Usage(format!("cannot write reports into `{shown}`: {why}"))
     };
-    let refuse = |error: std::io::Error| refused(&error.to_string());
+    let refuse = |error: io::Error| refused(&error.to_string());
     if folder.exists() && !folder.is_dir() {
         return Err(refused("it is no folder"));
     }
@@ -54,7 +55,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
         .map_err(refuse)?;
     // A new file, under a name that nothing else can have prepared
     let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
-    std::fs::File::create_new(&probe).map_err(refuse)?;
+    File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
     for name in REPORTS.into_iter().chain([RECORD]) {
         let kind = std::fs::symlink_metadata(folder.join(name)).map(|it| it.file_type());
@@ -104,7 +105,7 @@ pub(crate) struct Withdrawn {
     /// Whether any were removed.
     pub(crate) removed: bool,
     /// The reports that could not be removed, and why.
-    pub(crate) left: Vec<(PathBuf, std::io::Error)>,
+    pub(crate) left: Vec<(PathBuf, io::Error)>,
 }
 
 /// Removes an earlier run's reports, but not its record, from the folder of a run that has none.
@@ -123,8 +124,8 @@ pub(crate) fn withdraw(folder: &Path) -> Withdrawn {
     withdrawn
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
@@ -136,22 +137,27 @@ pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
 
 /// Writes every report that is a file; `JUnit` under this name.
 pub(crate) fn write(folder: &Path, view: &RunView, junit: &str) -> Result<(), CliError> {
-    write_whole(
-        &folder.join(junit),
-        &junit_report::render(view).map_err(CliError::Report)?,
-    )?;
-    write_whole(&folder.join(REPORT), &json::render(view))?;
-    write_whole(&folder.join(PAGE), &html::render(view))?;
-    write_whole(&folder.join(METRICS), &metrics(view))
+    let xml = junit_report::render(view).map_err(CliError::Report)?;
+    write_text(&folder.join(junit), &xml)?;
+    write_text(&folder.join(REPORT), &json::render(view))?;
+    write_text(&folder.join(PAGE), &html::render(view))?;
+    write_text(&folder.join(METRICS), &metrics(view))
+}
+
+pub(super) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    write_whole(path, |file| file.write_all(text.as_bytes()))
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
+pub(super) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), CliError> {
     let part = path.with_extension("part");
     // This removes an existing link; `create_new` follows none
     let _ = std::fs::remove_file(&part);
-    let written = std::fs::File::create_new(&part).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+    let written = File::create_new(&part).and_then(|mut file| {
+        write(&mut file)?;
         file.sync_all()?;
         std::fs::rename(&part, path)
     });
@@ -201,7 +207,7 @@ mod tests {
         for name in ["junit.part", "record.jsonl"] {
             std::os::unix::fs::symlink(&victim, out.join(name)).expect("linked");
         }
-        write_whole(&out.join("junit.xml"), "new").expect("written");
+        write_text(&out.join("junit.xml"), "new").expect("written");
         let refused = prepare(&out).expect_err("refused").to_string();
         assert!(refused.contains("symbolic link"), "{refused}");
         assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");

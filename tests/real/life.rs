@@ -229,7 +229,7 @@ async fn killed(world: &World, moment: &str) -> Outcome {
     equal(code, None, &progress)?;
     // The run announced every object before it created it
     let record = std::fs::read_to_string(out.path().join("record.jsonl")).expect("a record");
-    let view = read(&record).map_err(|error| error.to_string())?;
+    let view = read(record.as_bytes()).map_err(|error| error.to_string())?;
     let after = everything(world).await;
     for object in after.difference(&before) {
         let kinds = [
@@ -320,7 +320,7 @@ async fn resumed(world: &World) -> Outcome {
     arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
     ends(binary(world, &arguments), 0).await?;
     let text = |out: &Path| std::fs::read_to_string(out.join("record.jsonl")).expect("a record");
-    let view = |out: &Path| read(&text(out)).map_err(|error| error.to_string());
+    let view = |out: &Path| read(text(out).as_bytes()).map_err(|error| error.to_string());
     let (earlier, whole) = (view(out.path())?, view(other.path())?);
     let settled = earlier.settled().count();
     match &whole.resumed {

@@ -333,7 +333,7 @@ pub(crate) struct Ran {
 impl Ran {
     /// The run as its record shows it.
     pub(crate) fn view(&self) -> Result<RunView, String> {
-        read(&self.text).map_err(|error| error.to_string())
+        read(self.text.as_bytes()).map_err(|error| error.to_string())
     }
 
     /// Whether the run ended with this exit.
@@ -376,7 +376,7 @@ pub(crate) async fn ran_of(
     let finished = timeout(LONGEST, running).await;
     let text = text.lock().expect("not poisoned").clone();
     assert_eq!(
-        read(&text),
+        read(text.as_bytes()),
         journal.view(),
         "what is reported is what is on record"
     );

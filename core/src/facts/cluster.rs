@@ -115,7 +115,8 @@ impl Pool {
         self.in_order().get(place).copied()
     }
 
-    fn in_order(&self) -> Vec<&String> {
+    /// The names of all its nodes, by their ordinals from 1.
+    pub fn in_order(&self) -> Vec<&String> {
         let aside = [&self.spared, &self.excluded, &self.unusable];
         let mut names: Vec<_> = self
             .nodes

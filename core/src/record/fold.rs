@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::diagnosis::Diagnosis;
 use super::event::{
@@ -58,13 +57,37 @@ pub enum RecordError {
 pub struct CheckView {
     /// As planned.
     pub planned: PlannedCheck,
-    /// Every attempt, in order.
+    /// Its attempts, in order: of those that are alike no more than the first and the last few.
     pub attempts: Vec<Attempted>,
+    /// How many attempts between them are left out.
+    pub unkept: usize,
     /// Its conclusion; `None` when the run was killed before it.
     pub conclusion: Option<Conclusion>,
 }
 
+/// How many of the first attempts that are alike are kept, and how many of the last.
+const KEPT: usize = 4;
+
 impl CheckView {
+    /// Adds an attempt. A run that repeats for days has many that came to the same: they say no more.
+    fn keep(&mut self, attempt: Attempted) {
+        let kind = |one: &Attempted| (one.verdict, one.came_apart.is_empty());
+        let new = kind(&attempt);
+        self.attempts.push(attempt);
+        let alike = self.attempts.iter().enumerate();
+        let mut alike = alike.filter(|(_, one)| kind(one) == new);
+        let (middle, rest) = (alike.nth(KEPT), alike.count());
+        if let Some((middle, _)) = middle.filter(|_| rest >= KEPT) {
+            self.attempts.remove(middle);
+            self.unkept += 1;
+        }
+    }
+
+    /// How many attempts its record has.
+    pub fn attempted(&self) -> usize {
+        self.attempts.len() + self.unkept
+    }
+
     /// Its verdict.
     pub fn verdict(&self) -> Option<Verdict> {
         self.conclusion.as_ref().map(|it| it.verdict)
@@ -120,7 +143,7 @@ pub struct RunView {
     /// Images that registries do not have for the nodes that were to run them.
     pub unoffered: Vec<Unoffered>,
     /// Objects whose creation was announced.
-    pub intents: Vec<ObjectName>,
+    pub intents: BTreeSet<ObjectName>,
     /// How many checks were left out by the selection, by area.
     pub left_out: BTreeMap<String, usize>,
     /// What ended the run early.
@@ -145,35 +168,6 @@ pub struct RunView {
     pub unwritten: bool,
     /// The `report.json` of an older run, if the reports are to tell what changed since.
     pub baseline: Option<String>,
-}
-
-/// Reads a whole record. A kill leaves a last line without its newline, and a power cut leaves NULs in place
-/// of lines that were not yet on the disk: the text from there on is dropped.
-pub fn read(text: &str) -> Result<RunView, RecordError> {
-    let text = &text[..text.find('\0').map_or(text.len(), |at| at + 1)];
-    let (whole, cut) = match text.rsplit_once('\n') {
-        Some((whole, rest)) => (Some(whole), !rest.is_empty()),
-        None => (None, !text.is_empty()),
-    };
-    let mut fold = Fold::default();
-    for (index, text) in whole
-        .into_iter()
-        .flat_map(|whole| whole.split('\n'))
-        .enumerate()
-    {
-        let malformed = |problem| RecordError::Malformed {
-            line: index + 1,
-            problem,
-        };
-        let line = serde_json::from_str(text).map_err(|error| match schema_of(text) {
-            Some(found) if index == 0 && found != SCHEMA => RecordError::OtherSchema { found },
-            _ => malformed(problem(&error)),
-        })?;
-        fold.add(line)?;
-    }
-    let mut view = fold.view.ok_or(RecordError::Empty)?;
-    view.cut = cut;
-    Ok(view)
 }
 
 /// The state of a run, folded from the lines read or written so far.
@@ -224,30 +218,15 @@ impl Fold {
         Ok(())
     }
 
+    /// The run at the end of its record.
+    pub(super) fn end(self, cut: bool) -> Result<RunView, RecordError> {
+        let view = self.view.ok_or(RecordError::Empty)?;
+        Ok(RunView { cut, ..view })
+    }
+
     /// The run so far.
     pub fn view(&self) -> Result<&RunView, RecordError> {
         self.view.as_ref().ok_or(RecordError::Empty)
-    }
-}
-
-/// The schema that a line names, wherever another version may put it.
-fn schema_of(line: &str) -> Option<u32> {
-    fn find(value: &Value) -> Option<u64> {
-        let fields = value.as_object()?;
-        let here = fields.get("schema").and_then(Value::as_u64);
-        here.or_else(|| fields.values().find_map(find))
-    }
-    let found = find(&serde_json::from_str(line).ok()?)?;
-    u32::try_from(found).ok()
-}
-
-/// The text of a JSON error without its line number, which is always 1: each line is parsed alone.
-fn problem(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&place) {
-        Some(what) => format!("{what}, at column {}", error.column()),
-        None => text,
     }
 }
 
@@ -299,13 +278,14 @@ impl RunView {
                     let check = CheckView {
                         planned,
                         attempts: Vec::new(),
+                        unkept: 0,
                         conclusion: None,
                     };
                     self.checks.insert(place, check);
                 }
             }
             Event::Unoffered(image) => self.unoffered.push(image),
-            Event::Intent(object) => self.intents.push(object),
+            Event::Intent(object) => _ = self.intents.insert(object),
             Event::Fixture {
                 key,
                 outcome,
@@ -319,8 +299,7 @@ impl RunView {
                 self.diagnoses.insert(diagnosis.fixture.clone(), diagnosis);
             }
             Event::Attempt(attempt) => {
-                let check = self.check(&attempt.check, places)?;
-                check.attempts.push(attempt);
+                self.check(&attempt.check, places)?.keep(attempt);
             }
             Event::Verdict { check, conclusion } => {
                 let view = self.check(&check, places)?;

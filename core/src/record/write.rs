@@ -1,9 +1,12 @@
 //! One event as one line.
 
+use serde::ser::Error as _;
+
 use super::event::Line;
+use super::read::LONGEST;
 
 /// The line with its newline. JSON does not escape DEL and C1, so this does: a terminal would act on them
-/// when a person reads the file.
+/// when a person reads the file. A line that no reader takes is none.
 pub fn to_line(line: &Line) -> serde_json::Result<String> {
     let json = serde_json::to_string(line)?;
     let mut text = String::with_capacity(json.len() + 1);
@@ -14,5 +17,10 @@ pub fn to_line(line: &Line) -> serde_json::Result<String> {
         }
     }
     text.push('\n');
-    Ok(text)
+    match text.len() {
+        0..=LONGEST => Ok(text),
+        more => Err(serde_json::Error::custom(format!(
+            "an event of {more} bytes, where a line may have {LONGEST}"
+        ))),
+    }
 }

@@ -172,7 +172,7 @@ fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
         "hint": finding.hint,
         "began": tried.map(|tried| tried.began),
         "took-ms": tried.map(|tried| tried.took_ms),
-        "attempts": check.attempts.len(),
+        "attempts": check.attempted(),
         "attempted": check.attempts.iter().map(|attempt| json!({
             "number": attempt.number,
             "verdict": attempt.verdict,

@@ -1,9 +1,11 @@
 //! What changed between two runs.
 
 use serde_json::json;
+use winconform_core::record::{CheckView, RunView};
 use winconform_core::report::diff::{Change, Diff, Gate, Report, render};
 use winconform_core::report::json::render as in_json;
 use winconform_core::text::is_hostile;
+use winconform_core::verdict::Verdict;
 
 use crate::runs;
 
@@ -89,6 +91,59 @@ fn what_changed_is_told_with_its_cause() {
         "{text}"
     );
     insta::assert_snapshot!(text);
+}
+
+/// What was not observed since a run was killed is no coverage that the cluster or the plan has lost.
+#[test]
+fn a_side_that_was_killed_is_told_and_counted_apart() {
+    let view = runs::recorded("every-verdict").view();
+    let whole = Report::read(&in_json(&view)).expect("a report");
+    let observed = |view: &RunView| {
+        let is_observed = |it: &&CheckView| it.verdict().is_some_and(Verdict::is_conclusive);
+        view.checks.values().filter(is_observed).count()
+    };
+    let (all, total) = (observed(&view), view.checks.len());
+    assert!(all > 4);
+    let killed = |verdicts: usize| {
+        let mut view = view.clone();
+        view.ended = None;
+        for check in view.checks.values_mut().skip(verdicts) {
+            check.conclusion = None;
+        }
+        view
+    };
+    let mut unplanned = killed(0);
+    unplanned.checks.clear();
+    for (view, told) in [
+        (
+            killed(total),
+            "; killed after its last verdict\n".to_owned(),
+        ),
+        (
+            killed(4),
+            format!("; killed before {} verdicts\n", total - 4),
+        ),
+        (unplanned, "; killed before it had a plan\n".to_owned()),
+    ] {
+        let cost = all - observed(&view);
+        let side = || Report::read(&in_json(&view)).expect("a report");
+        let diff = Diff::new(whole.clone(), side());
+        assert_eq!(
+            (diff.count(Change::Cut), diff.count(Change::Lost)),
+            (cost, 0)
+        );
+        assert_eq!(diff.passes(Gate::LostCoverage), cost == 0);
+        let text = render(&diff, 100);
+        let (first, rest) = text.split_once('\n').expect("lines");
+        assert!(!first.contains("killed") && rest.contains(&told), "{text}");
+        let counted = format!("{cost} not observed before the run was killed, ");
+        assert_eq!(text.contains(&counted), cost > 0, "{text}");
+        let text = render(&Diff::new(side(), whole.clone()), 100);
+        assert!(
+            text.contains(&told) && text.starts_with("before "),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -8,9 +8,11 @@ use winconform_core::facts::{Facts, Known, Os};
 use winconform_core::method::{ErrorKind, ReadyFixture, Served};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
-    CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
-    read, to_line,
+    Attempted, CheckView, Event, Exit, LONGEST, Line, ObjectName, RecordError, ResumeError, SCHEMA,
+    Started, Tally, TornDown, exit, read, to_line,
 };
+use winconform_core::report::terminal::{self, Colour, Detail};
+use winconform_core::report::{alone, html, junit};
 use winconform_core::verdict::{Scope, Verdict};
 
 use crate::runs::{self, Recorder, facts, planned, point_at, saw};
@@ -64,12 +66,38 @@ fn what_a_kill_leaves_is_read_and_conforms_to_nothing() {
     assert_eq!(exit(&view), Exit::CouldNotTell);
 }
 
+/// Only the last line is missing: nothing is in doubt, and the kill is told.
+#[test]
+fn a_run_that_was_cut_off_after_its_last_verdict_has_told_all() {
+    let healthy = runs::recorded("healthy");
+    let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
+    let said = "the run was cut off after its last verdict";
+    for (kept, last, expected, sure) in [
+        (1, "", Exit::Conformant, true),
+        (1, "{\"seq\"", Exit::Conformant, true),
+        (2, "", Exit::CouldNotTell, true),
+        (3, "", Exit::CouldNotTell, false),
+    ] {
+        let text = lines[..lines.len() - kept].concat() + last;
+        let view = read(text.as_bytes()).expect("a record");
+        assert_eq!((exit(&view), view.ended.is_none()), (expected, true));
+        let page = terminal::render(&view, 100, Colour::Never, Detail::Full);
+        assert_eq!(page.contains(said), sure, "{page}");
+        assert_eq!(page.contains("the run was killed"), !sure, "{page}");
+        assert_eq!(html::render(&view).contains(said), sure);
+        let junit = junit::render(&view).expect("XML");
+        assert_eq!(junit.contains("type=\"killed\""), !sure, "{junit}");
+        let errors = junit.contains("<error");
+        assert_eq!(errors, expected == Exit::CouldNotTell, "{junit}");
+    }
+}
+
 #[test]
 fn objects_announced_and_never_torn_down_leave_a_run_untold() {
     let healthy = runs::recorded("healthy");
     let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
     let untorn = lines[..lines.len() - 2].concat();
-    let view = read(&untorn).expect("a record");
+    let view = read(untorn.as_bytes()).expect("a record");
     assert_eq!(Tally::from_view(&view).unfinished, 0);
     assert_eq!(exit(&view), Exit::CouldNotTell);
 }
@@ -150,7 +178,7 @@ fn objects_that_were_to_stay_leave_nothing_untold() {
         let mut view = healthy.view();
         view.kept = kept;
         view.torn_down = Some(TornDown {
-            left: view.intents.clone(),
+            left: view.intents.iter().cloned().collect(),
             errors: errors.iter().map(ToString::to_string).collect(),
             ..TornDown::default()
         });
@@ -182,10 +210,102 @@ fn any_prefix_of_a_record_is_read() {
     let first = text.find('\n').expect("a line") + 1;
     for end in first..text.len() {
         if text.is_char_boundary(end) {
-            let view = read(&text[..end]).expect("a prefix is a record");
+            let view = read(&text.as_bytes()[..end]).expect("a prefix is a record");
             assert_eq!(view.cut, !text[..end].ends_with('\n'));
         }
     }
+}
+
+/// A run that repeats for days: its record grows, and what a reader holds of it does not.
+#[test]
+fn attempts_that_came_to_the_same_are_counted() {
+    let check = planned("net.x", ClaimType::Capability, point_at(None), "title");
+    let attempt = |number: u32, verdict| Attempted {
+        tried: None,
+        check: check.id.clone(),
+        number,
+        rounds: 1,
+        verdict,
+        assertions: Vec::new(),
+        came_apart: Vec::new(),
+    };
+    let held = |repetitions: u32| {
+        let mut recorder = Recorder::started();
+        recorder.push(Event::Plan(vec![check.clone()]));
+        for number in 1..=repetitions {
+            let verdict = match number {
+                50 => Verdict::Inconclusive,
+                _ => Verdict::Fail,
+            };
+            recorder.push(Event::Repetition { number });
+            recorder.push(Event::Attempt(attempt(number, verdict)));
+            let name = check.id.to_string();
+            recorder.push(Event::Intent(ObjectName {
+                kind: "Pod".to_owned(),
+                namespace: None,
+                name,
+            }));
+        }
+        let failed = saw(Verdict::Fail, "a", "b");
+        let check = check.id.clone();
+        recorder.push(Event::Verdict {
+            check,
+            conclusion: failed,
+        });
+        recorder.view()
+    };
+    let view = held(100);
+    let kept = view.checks[&0].attempts.iter().map(|one| one.number);
+    assert!(kept.eq([1, 2, 3, 4, 50, 97, 98, 99, 100]));
+    assert_eq!((view.checks[&0].attempted(), view.intents.len()), (100, 1));
+    let few = held(8);
+    assert_eq!(
+        (few.checks[&0].attempts.len(), few.checks[&0].unkept),
+        (8, 0)
+    );
+    let id = check.id.as_str();
+    let told = alone::check(&view, id, 100, Colour::Never).expect("the check");
+    for part in [
+        "fail, inconclusive, fail, fail, fail, fail, and 91 more of these",
+        "and 91 attempts between these that came to the same",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let junit = junit::render(&view).expect("XML");
+    assert_eq!(junit.matches("<rerunFailure").count(), 7, "{junit}");
+}
+
+/// What a writer may write a reader takes, and no more: a file without line ends must not fill the memory.
+#[test]
+fn a_line_is_bounded() {
+    let endless = std::io::BufReader::new(std::io::repeat(b'x'));
+    let refused = read(endless).expect_err("no line");
+    assert!(
+        matches!(refused, RecordError::Malformed { line: 1, .. }),
+        "{refused}"
+    );
+    let line = Recorder::started().line(Event::Interrupted {
+        by: "x".repeat(LONGEST),
+    });
+    let refused = to_line(&line).expect_err("too long").to_string();
+    assert!(refused.contains("where a line may have"), "{refused}");
+}
+
+#[test]
+fn a_record_that_fails_while_it_is_read_names_the_line() {
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is gone"))
+        }
+    }
+    let text = Recorder::started().text().to_owned();
+    let broken = std::io::Read::chain(text.as_bytes(), Broken);
+    let refused = read(std::io::BufReader::new(broken)).expect_err("it breaks");
+    assert_eq!(
+        refused.to_string(),
+        "line 2 is not a record's: the disk is gone"
+    );
 }
 
 #[test]
@@ -199,7 +319,7 @@ fn missing_and_swapped_lines_are_found() {
         .map(|(_, l)| *l)
         .collect();
     assert_eq!(
-        read(&without),
+        read(without.as_bytes()),
         Err(RecordError::Gap {
             line: 5,
             expected: 4,
@@ -209,7 +329,7 @@ fn missing_and_swapped_lines_are_found() {
     let mut swapped = lines.clone();
     swapped.swap(2, 3);
     assert_eq!(
-        read(&swapped.concat()),
+        read(swapped.concat().as_bytes()),
         Err(RecordError::Gap {
             line: 3,
             expected: 2,
@@ -229,33 +349,48 @@ fn what_is_no_record_is_refused() {
         recorder.text().to_owned()
     };
     assert_eq!(
-        read(&newer),
+        read(newer.as_bytes()),
         Err(RecordError::OtherSchema { found: SCHEMA + 1 })
     );
-    assert_eq!(read(""), Err(RecordError::Empty));
-    assert_eq!(read("half a line"), Err(RecordError::Empty));
-    assert_eq!(read("\0\n"), Err(RecordError::Empty));
+    assert_eq!(read(&b""[..]), Err(RecordError::Empty));
+    assert_eq!(read(&b"half a line"[..]), Err(RecordError::Empty));
+    assert_eq!(read(&b"\0\n"[..]), Err(RecordError::Empty));
     // A power cut leaves a hole in place of lines that were not on the disk yet
     let holed = format!("{}\0\0\n{{}}\n", Recorder::started().text());
-    let view = read(&holed).expect("what comes before is a record");
+    let view = read(holed.as_bytes()).expect("what comes before is a record");
     assert!(view.cut);
     let mut unstarted = Recorder::empty();
     unstarted.push(Event::Facts(Box::new(facts())));
-    assert_eq!(read(unstarted.text()), Err(RecordError::NoStart));
+    assert_eq!(read(unstarted.text().as_bytes()), Err(RecordError::NoStart));
     for garbage in ["garbage\n", "\n", "{}\n", "[1]\n", "{\"seq\":0}\n"] {
-        let result = read(garbage);
+        let result = read(garbage.as_bytes());
         assert!(
             matches!(result, Err(RecordError::Malformed { line: 1, .. })),
             "{result:?}"
         );
-        let result = read(&format!("{}{garbage}", Recorder::started().text()));
+        let result = read(format!("{}{garbage}", Recorder::started().text()).as_bytes());
         assert!(
             matches!(result, Err(RecordError::Malformed { line: 2, .. })),
             "{result:?}"
         );
     }
-    let otherwise = "{\"v\": 7, \"run\": {\"schema\": 7}}\n";
-    assert_eq!(read(otherwise), Err(RecordError::OtherSchema { found: 7 }));
+    for (otherwise, found) in [
+        ("{\"v\": 7, \"schema\": 7}\n", Some(7)),
+        (
+            r#"{"event": {"run-started": {"schema": 8, "by": {}}}}"#,
+            Some(8),
+        ),
+        // Somebody else's schema
+        ("{\"v\": 7, \"run\": {\"schema\": 7}}\n", None),
+        ("{\"spec\": {\"schema\": {\"schema\": 7}}}\n", None),
+    ] {
+        let line = format!("{}\n", otherwise.trim_end());
+        match (read(line.as_bytes()), found) {
+            (Err(RecordError::OtherSchema { found: seen }), Some(found)) => assert_eq!(seen, found),
+            (Err(RecordError::Malformed { line: 1, .. }), None) => {}
+            (other, _) => panic!("{otherwise}: {other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -281,7 +416,7 @@ fn what_cannot_have_happened_is_refused() {
         for event in events {
             recorder.push(event);
         }
-        match read(recorder.text()) {
+        match read(recorder.text().as_bytes()) {
             Err(RecordError::Malformed { problem: seen, .. }) => {
                 assert!(seen.contains(problem), "{seen}");
             }

@@ -85,7 +85,7 @@ impl Recorder {
 
     /// The record read back.
     pub(crate) fn view(&self) -> RunView {
-        read(&self.text).expect("a record")
+        read(self.text.as_bytes()).expect("a record")
     }
 }
 
@@ -229,5 +229,5 @@ pub(crate) fn hostile() -> RunView {
         .replace("HUGE", &"y\\u001b".repeat(1 << 19))
         .replace("MARK", inner)
         .replace("windows-2022", &format!("windows-2022{inner}"));
-    read(&text).expect("a record")
+    read(text.as_bytes()).expect("a record")
 }

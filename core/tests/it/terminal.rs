@@ -274,7 +274,7 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
         recorder
             .push(runs::unoffered())
             .push(runs::failed(name, kind.error("why"), 1));
-        rendered(&read(recorder.text()).expect("a record"), 100)
+        rendered(&read(recorder.text().as_bytes()).expect("a record"), 100)
     };
     for (name, kind, suspect) in [
         (FixtureName::WIN_WEBSERVER, ErrorKind::ImagePull, true),
@@ -292,9 +292,9 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
     let mut view = runs::recorded("healthy").view();
     let announced = view.intents.len();
     assert!(announced > 1, "it creates something");
-    let first = view.intents[0].clone();
+    let removed = view.intents.iter().take(1).cloned().collect();
     view.torn_down = Some(TornDown {
-        removed: vec![first],
+        removed,
         unlisted: true,
         errors: vec!["get deployments: unauthenticated".to_owned()],
         ..TornDown::default()
@@ -325,6 +325,6 @@ fn fixtures_blamed_in_a_circle_are_still_told() {
     recorder
         .push(runs::failed(a, needs(b), 1))
         .push(runs::failed(b, needs(a), 1));
-    let text = rendered(&read(recorder.text()).expect("a record"), 100);
+    let text = rendered(&read(recorder.text().as_bytes()).expect("a record"), 100);
     assert!(text.contains("win-webserver in windows-2022"), "{text}");
 }

@@ -133,7 +133,7 @@ fn a_record_from_before_profiles_is_read() {
     let from = old.find(",\"profile\"").expect("it has one");
     let to = old.find("}}}\n").expect("the line ends");
     old.replace_range(from..to, "");
-    let view = read(&old).expect("an old record");
+    let view = read(old.as_bytes()).expect("an old record");
     assert_eq!(view.started.profile, Profile::Default);
     assert_eq!(exit(&view), Exit::Conformant);
 }

@@ -53,6 +53,11 @@ fn seen(record: &Path, id: &str, screen: &Screen) -> Result<u8, CliError> {
         .map(|known| format!("  {}", printable(known.as_str())));
     let listed: Vec<_> = listed.collect();
     Err(CliError::Usage(match listed.is_empty() {
+        true if !view.planned => {
+            format!(
+                "the record ends before the run had planned its checks, so it does not say whether `{id}` is one"
+            )
+        }
         true => format!("the record has no check `{id}`, and none like it"),
         false => format!(
             "the record has {} checks like `{id}`, such as\n{}",

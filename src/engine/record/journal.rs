@@ -391,7 +391,7 @@ pub(crate) mod tests {
         journal.publish().expect("published");
         assert!(!report.exists());
         let published = std::fs::read_to_string(&record).expect("there");
-        assert_eq!(read(&published), journal.view());
+        assert_eq!(read(published.as_bytes()), journal.view());
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn what_is_no_record() {
     refused("garbage-in-one-line", vec![b'{'; 10 << 20]);
     refused("garbage-line", [vec![b'x'; 10 << 20], vec![b'\n']].concat());
     refused("binary", (0..=255).collect::<Vec<u8>>());
+    refused("latin-1", b"{\"gr\xf6\xdfe\": 1}\n");
     refused("hostile", "{\"\u{1b}[31m\u{202e}\":1}\n");
     refused(
         "hostile-event",
@@ -134,6 +135,31 @@ fn a_cut_last_line_is_dropped_and_told() {
         check("record-cut", &said.all());
         assert_eq!(said.code, Some(11));
     }
+}
+
+#[test]
+fn what_a_cut_record_cannot_say_of_a_check_is_told() {
+    let tool = Tool::new();
+    let (lines, id) = (
+        record("plain"),
+        "net.service-ip-from-pod[pool=windows-2022]",
+    );
+    let explain = ["explain", "--record", "record.jsonl", id];
+    tool.write("record.jsonl", lines[..2].concat());
+    let said = tool.run(&explain);
+    check("record-explain-unplanned", &said.errors());
+    assert_eq!(said.code, Some(2));
+    tool.write("record.jsonl", lines[..6].concat());
+    let said = tool.run(&explain);
+    check("record-explain-unconcluded", &said.all());
+    assert_eq!(said.code, Some(0));
+    // Its plan is whole
+    let said = tool.run(&["explain", "--record", "record.jsonl", "net.other"]);
+    assert!(
+        said.stderr.contains("has no check `net.other`"),
+        "{}",
+        said.stderr
+    );
 }
 
 /// Reports stay well-formed, whatever text a cluster returns.

@@ -128,7 +128,7 @@ pub(crate) async fn goes_on(
     record: &str,
     expected: &BTreeMap<String, Option<Verdict>>,
 ) -> Result<Option<usize>, String> {
-    let earlier = read(record).map_err(|error| error.to_string())?;
+    let earlier = read(record.as_bytes()).map_err(|error| error.to_string())?;
     let (settled, knows) = (earlier.settled().count(), earlier.facts.is_some());
     let resumes = RunOptions {
         resume: Some(Arc::new(earlier)),
@@ -223,12 +223,12 @@ fn cut_lines() -> Outcome {
     let whole = unbroken();
     let mut begin = 0;
     for (number, line) in whole.text.split_inclusive('\n').enumerate() {
-        let before = read(&whole.text[..begin]);
+        let before = read(&whole.text.as_bytes()[..begin]);
         for cut in [1, line.len() / 2, line.len() - 1] {
             let Some(text) = whole.text.get(..begin + cut) else {
                 continue;
             };
-            let mut seen = read(text);
+            let mut seen = read(text.as_bytes());
             if let Ok(view) = &mut seen {
                 assert!(view.cut, "line {number} is cut");
                 view.cut = false;

@@ -9,12 +9,14 @@ mod learn;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, Seek, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::Value as Json;
 
+use super::read::{each_line, malformed};
 use crate::fixture::FixtureName;
 use learn::forget;
 
@@ -50,47 +52,45 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that is built in is valid")
 }
 
-/// The record with other names.
-///
-/// # Errors
-///
-/// Returns the number of the line that is not JSON.
-pub fn anonymized(record: &str) -> Result<String, usize> {
-    let mut lines = Vec::new();
-    let mut texts = record.lines().enumerate().peekable();
-    while let Some((at, line)) = texts.next() {
-        match serde_json::from_str::<Json>(line) {
-            Ok(json) => lines.push(json),
-            // A kill may have cut off the last one
-            Err(_) if texts.peek().is_none() => {}
-            Err(_) => return Err(at + 1),
-        }
-    }
+/// Writes a record with other names, and without a last line that is cut off. Goes through it once for its own
+/// words, once for the names and once to replace them.
+pub fn anonymize(mut record: impl BufRead + Seek, mut out: impl Write) -> io::Result<()> {
     let mut names = Names::default();
     let fixtures = FixtureName::all().map(|name| name.as_str().to_owned());
     names.words.extend(fixtures);
-    for line in &lines {
-        names.protect(line, false);
-    }
-    for line in &lines {
+    let mut each = |take: &mut dyn FnMut(&str, Json) -> io::Result<()>| {
+        record.rewind()?;
+        let lines = each_line(&mut record, |line, text| {
+            let json = serde_json::from_str(text).map_err(io::Error::from);
+            let taken = json.and_then(|json| take(text, json));
+            taken.map_err(|error| malformed(line, error.to_string()))
+        });
+        lines.map_err(io::Error::other)
+    };
+    each(&mut |_, line| {
+        names.protect(&line, false);
+        Ok(())
+    })?;
+    each(&mut |text, line| {
         names.learn(&line["event"]);
-    }
-    for found in HOST.captures_iter(record) {
-        let host = found.get(1).or(found.get(2));
-        names.learn_host(host.map_or("", |host| host.as_str()));
-    }
+        for found in HOST.captures_iter(text) {
+            let host = found.get(1).or(found.get(2));
+            names.learn_host(host.map_or("", |host| host.as_str()));
+        }
+        Ok(())
+    })?;
     // One may be part of another
     names
         .phrases
         .sort_by_key(|(phrase, _)| Reverse(phrase.len()));
-    let replaced = lines.into_iter().map(|mut line| {
+    each(&mut |_, mut line| {
         if let Some(facts) = line["event"].get_mut("facts") {
             forget(facts);
         }
         names.replace(&mut line, false);
-        format!("{line}\n")
-    });
-    Ok(replaced.collect())
+        writeln!(out, "{line}")
+    })?;
+    out.flush()
 }
 
 /// The names of a record, each with its replacement.
@@ -284,9 +284,15 @@ mod tests {
         lines.map(line).concat()
     }
 
+    fn anonymized(record: &str) -> String {
+        let mut text = Vec::new();
+        anonymize(io::Cursor::new(record), &mut text).expect("a record");
+        String::from_utf8(text).expect("text")
+    }
+
     #[test]
     fn no_name_of_the_cluster_is_left() {
-        let text = anonymized(&record()).expect("a record");
+        let text = anonymized(&record());
         let names = [
             "acme", "payments", "billing", "finance", "corp", "10.0.1.2", "10.77", "ip-10",
             "IP-10", "fd00", "4711", "1E0D", "api-7f", "portal", "0a:58", "jane",
@@ -298,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_of_the_cluster_stays() {
-        let text = anonymized(&record()).expect("a record");
+        let text = anonymized(&record());
         for word in [
             "net.dns-service[pool=windows-2022]",
             "10.0.20348.2700",
@@ -316,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_same_name_has_the_same_replacement() {
-        let text = anonymized(&record()).expect("a record");
+        let text = anonymized(&record());
         let count = |word: &str| text.matches(word).count();
         // Name, address, key of what pods take
         assert_eq!(count("\"host-1\""), 3, "{text}");
@@ -327,6 +333,8 @@ mod tests {
     fn a_torn_last_line_is_left_out_and_another_one_is_reported() {
         let torn = format!("{}{{\"at\"", record());
         assert_eq!(anonymized(&torn), anonymized(&record()));
-        assert_eq!(anonymized("{}\nno\n{}\n"), Err(2));
+        let refused = anonymize(io::Cursor::new("{}\nno\n{}\n"), Vec::new());
+        let refused = refused.expect_err("it is no JSON").to_string();
+        assert!(refused.starts_with("line 2 "), "{refused}");
     }
 }

@@ -194,10 +194,9 @@ impl Place {
         match self {
             Self::Cluster => true,
             Self::Os(_, pools) | Self::Pools(pools) => ends().any(|end| pools.contains(&end.pool)),
-            Self::Nodes(nodes) => ends().any(|end| {
-                nodes.contains(end)
-                    || end.node.is_none() && nodes.iter().any(|node| node.pool == end.pool)
-            }),
+            Self::Nodes(nodes) => {
+                ends().any(|end| nodes.contains(end) || end.node.is_none() && has_pool(nodes, end))
+            }
             Self::Paths(paths) => {
                 let pools: BTreeSet<_> = paths.iter().flat_map(|(from, to)| [from, to]).collect();
                 ends().any(|end| pools.contains(&end.pool))
@@ -210,7 +209,7 @@ impl Place {
         let Self::Nodes(nodes) = self else {
             return None;
         };
-        let is_near = end.node.is_some() && nodes.iter().any(|node| node.pool == end.pool);
+        let is_near = end.node.is_some() && has_pool(nodes, end);
         is_near.then(|| nodes.contains(end))
     }
 
@@ -268,6 +267,16 @@ impl Place {
             Self::Paths(paths) => Some(paths.iter().map(|(from, _)| from.clone()).collect()),
         }
     }
+}
+
+/// Whether some of these nodes are in the pool of an end.
+fn has_pool(nodes: &BTreeSet<End>, end: &End) -> bool {
+    let first = End {
+        pool: end.pool.clone(),
+        node: None,
+    };
+    let next = nodes.range(first..).next();
+    next.is_some_and(|node| node.pool == end.pool)
 }
 
 /// The nodes at which all ways in trouble meet, if any do and checks from another node of their pool are well.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{IpFamily, PoolName};
+use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::method::SourceKind;
 use crate::record::{CheckView, RunView};
 use crate::report::findings::places::Pools;
@@ -38,12 +38,10 @@ impl<'v> Seen<'v> {
         self.check.planned.point.family
     }
 
-    fn new(check: &'v CheckView, case: usize, pools: &Pools) -> Self {
+    fn new(check: &'v CheckView, case: usize, names: &Names<'_>) -> Self {
         let point = &check.planned.point;
         let end = |pool: PoolName, node| End { pool, node };
-        let mut from = point
-            .source_pool()
-            .map(|pool| end(pool, point.node_name(pools)));
+        let mut from = point.source_pool().map(|pool| names.end(pool, point.node));
         let id = check.planned.id.as_str();
         let is_linux = |kind| matches!(kind, SourceKind::LinuxNode | SourceKind::LinuxPod);
         let to = match (point.to.as_ref(), point.source) {
@@ -58,31 +56,14 @@ impl<'v> Seen<'v> {
         let mut about = point.pool.clone().map(|pool| end(pool, None));
         if let Some(Reason::Fixture { fixture, .. }) = reason {
             let pool = fixture.pool.clone();
-            from = pool.map(|pool| {
-                let nodes = pools.get(&pool);
-                let node = fixture.node.and_then(|node| nodes?.node(node).cloned());
-                end(pool, node)
-            });
+            from = pool.map(|pool| names.end(pool, fixture.node));
             about.clone_from(&from);
         }
         let observed = matches!(reason, Some(Reason::Seen(_) | Reason::Control { .. }));
         let is_well = check.verdict().is_none_or(Verdict::is_expected);
         let text = reason.filter(|_| !is_well).map(text).unwrap_or_default();
-        let searched = (!text.is_empty()).then_some(pools).into_iter().flatten();
-        let named = searched.flat_map(|(pool, nodes)| {
-            let nodes = nodes
-                .nodes
-                .iter()
-                .chain(&nodes.unusable)
-                .chain(&nodes.spared);
-            let named = nodes.filter(|node| names(&text, node));
-            named.map(|node| end(pool.clone(), Some(node.clone())))
-        });
-        let of_system = pools
-            .iter()
-            .filter(|(_, pool)| names(&text, pool.os.into()));
-        let named = named.chain(of_system.map(|(pool, _)| end(pool.clone(), None)));
-        let named = named.collect();
+        let named = words(&text).filter_map(|word| names.ends.get(word));
+        let named = named.flatten().cloned().collect();
         Self {
             check,
             case,
@@ -109,7 +90,7 @@ pub(super) struct All<'v> {
 impl<'v> All<'v> {
     pub(super) fn of(view: &'v RunView, pools: &Pools) -> Self {
         let mut all = Self::default();
-        let mut known = BTreeMap::new();
+        let (mut known, names) = (BTreeMap::new(), Names::of(pools));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let case = id.split('[').next().unwrap_or(id);
@@ -117,7 +98,7 @@ impl<'v> All<'v> {
                 all.cases.push(case);
                 all.cases.len() - 1
             });
-            let seen = || Seen::new(check, case, pools);
+            let seen = || Seen::new(check, case, &names);
             match check.verdict() {
                 _ if view.waiver(check).is_some() => {}
                 Some(Verdict::Fail | Verdict::Inconclusive) => all.troubles.push(seen()),
@@ -135,13 +116,45 @@ impl<'v> All<'v> {
     }
 }
 
-/// Whether a text has a name as a word of its own.
-fn names(text: &str, name: &str) -> bool {
+/// The names of nodes, found at once in clusters of many.
+struct Names<'p> {
+    /// What a text may name: nodes, and operating systems for their pools.
+    ends: BTreeMap<&'p str, Vec<End>>,
+    by_ordinal: BTreeMap<&'p PoolName, Vec<&'p String>>,
+}
+
+impl<'p> Names<'p> {
+    fn of(pools: &'p Pools) -> Self {
+        let mut ends = BTreeMap::<_, Vec<_>>::new();
+        for (name, pool) in pools {
+            let nodes = pool.nodes.iter().chain(&pool.unusable).chain(&pool.spared);
+            let nodes = nodes.map(|node| (node.as_str(), Some(node.clone())));
+            for (word, node) in nodes.chain([(pool.os.into(), None)]) {
+                let pool = name.clone();
+                ends.entry(word).or_default().push(End { pool, node });
+            }
+        }
+        let by_ordinal = pools.iter().map(|(name, pool)| (name, pool.in_order()));
+        let by_ordinal = by_ordinal.collect();
+        Self { ends, by_ordinal }
+    }
+
+    fn end(&self, pool: PoolName, node: Option<NodeOrdinal>) -> End {
+        let node = node.and_then(|node| {
+            let place = usize::from(node).checked_sub(1)?;
+            Some((*self.by_ordinal.get(&pool)?.get(place)?).clone())
+        });
+        End { pool, node }
+    }
+}
+
+/// The words of a text that may be names: also the part of each before one of its dots, which may end a sentence.
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(part) && !after.is_some_and(|c| part(c) && c != '.')
+    let words = text.split(move |c| !part(c));
+    words.flat_map(|word| {
+        let dots = word.match_indices('.').map(|(at, _)| &word[..at]);
+        dots.chain([word])
     })
 }
 

@@ -38,6 +38,7 @@ struct Run {
     version: String,
     #[serde(default)]
     took_ms: u64,
+    ended: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -85,6 +86,9 @@ struct Cause {
     checks: BTreeSet<String>,
 }
 
+/// The verdict of a check without one.
+const UNFINISHED: &str = "unfinished";
+
 /// Why a report cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
@@ -105,6 +109,8 @@ pub enum Change {
     Flaky,
     #[strum(serialize = "no longer observed")]
     Lost,
+    #[strum(serialize = "not observed before the run was killed")]
+    Cut,
     #[strum(serialize = "still failing")]
     Still,
     #[strum(serialize = "fixed")]
@@ -141,6 +147,10 @@ impl Report {
             false => Ok(report),
         }
     }
+
+    fn was_killed(&self) -> bool {
+        self.run.ended == Some(false)
+    }
 }
 
 impl Checked {
@@ -150,10 +160,7 @@ impl Checked {
 
     /// Whether it says something about the cluster.
     fn is_observed(&self) -> bool {
-        !matches!(
-            self.verdict.as_str(),
-            "skip" | "inconclusive" | "unfinished"
-        )
+        !matches!(self.verdict.as_str(), "skip" | "inconclusive" | UNFINISHED)
     }
 }
 
@@ -161,9 +168,13 @@ impl Diff {
     pub fn new(before: Report, after: Report) -> Self {
         let earlier: BTreeMap<_, _> = before.checks.iter().map(|it| (&it.id, it)).collect();
         let mut changes = BTreeMap::<_, Vec<_>>::new();
+        let lost = |without_verdict| match without_verdict && after.was_killed() {
+            true => Change::Cut,
+            false => Change::Lost,
+        };
         let now: BTreeSet<_> = after.checks.iter().map(|it| &it.id).collect();
         for check in &after.checks {
-            if let Some(change) = change(earlier.get(&check.id).copied(), check) {
+            if let Some(change) = change(earlier.get(&check.id).copied(), check, lost) {
                 changes.entry(change).or_default().push(check.clone());
             }
         }
@@ -176,7 +187,9 @@ impl Diff {
         };
         let gone: Vec<_> = gone.map(absent).collect();
         if !gone.is_empty() {
-            changes.entry(Change::Lost).or_default().extend(gone);
+            // What a plan does not have no kill has cost
+            let lost = lost(now.is_empty());
+            changes.entry(lost).or_default().extend(gone);
         }
         Self {
             before,
@@ -207,19 +220,25 @@ impl Diff {
         let against: &[Change] = match gate {
             Gate::NewFailures => &[Change::New],
             Gate::AnyFailure => &[Change::New, Change::Still],
-            Gate::LostCoverage => &[Change::New, Change::Lost],
+            Gate::LostCoverage => &[Change::New, Change::Lost, Change::Cut],
         };
         against.iter().all(|change| self.count(*change) == 0)
     }
 }
 
-fn change(before: Option<&Checked>, after: &Checked) -> Option<Change> {
+fn change(
+    before: Option<&Checked>,
+    after: &Checked,
+    lost: impl Fn(bool) -> Change,
+) -> Option<Change> {
     let failed = before.is_some_and(Checked::fails);
     let was_observed = before.is_some_and(Checked::is_observed);
     match (failed, after.fails()) {
         (false, true) => Some(Change::New),
         (true, true) => Some(Change::Still),
-        (_, false) if was_observed && !after.is_observed() => Some(Change::Lost),
+        (_, false) if was_observed && !after.is_observed() => {
+            Some(lost(after.verdict == UNFINISHED))
+        }
         // A waiver mends nothing
         (true, false) if after.verdict == "fail" => None,
         (true, false) => Some(Change::Fixed),

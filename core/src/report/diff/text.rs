@@ -2,7 +2,7 @@
 
 use strum::VariantArray;
 
-use super::{Change, Checked, Diff, Report, Why};
+use super::{Change, Checked, Diff, Report, UNFINISHED, Why};
 use crate::report::text::folded::add;
 use crate::report::text::layout::pad;
 use crate::report::text::patterns::{line, pattern};
@@ -17,8 +17,8 @@ const LINES: usize = 15;
 /// without control characters.
 pub fn render(diff: &Diff, width: usize) -> String {
     let mut lines = vec![
-        format!("before  {}", run(&diff.before)),
-        format!("after   {}", run(&diff.after)),
+        format!("before  {}{}", run(&diff.before), killed(&diff.before)),
+        format!("after   {}{}", run(&diff.after), killed(&diff.after)),
     ];
     let new: &[Checked] = diff.changes.get(&Change::New).map_or(&[], Vec::as_slice);
     let causes = diff.after.causes.iter().filter_map(|cause| {
@@ -68,7 +68,9 @@ pub(crate) fn changes(diff: &Diff, most: usize, width: usize) -> Vec<(&'static s
 
 /// How many checks changed how.
 pub(crate) fn counts(diff: &Diff) -> String {
-    let counts = Change::VARIANTS.iter().map(|change| {
+    // Hardly any run is killed
+    let told = |change: &&Change| **change != Change::Cut || diff.count(**change) > 0;
+    let counts = Change::VARIANTS.iter().filter(told).map(|change| {
         let word: &str = change.into();
         format!("{} {word}", diff.count(*change))
     });
@@ -92,6 +94,18 @@ fn run(report: &Report) -> String {
         counted(report.checks.len(), "check"),
         seconds(run.took_ms)
     ))
+}
+
+/// What a kill has cost a run, behind its line.
+fn killed(report: &Report) -> String {
+    let checks = report.checks.iter();
+    let unfinished = checks.filter(|check| check.verdict == UNFINISHED).count();
+    match (report.checks.len(), unfinished) {
+        _ if !report.was_killed() => String::new(),
+        (0, _) => "; killed before it had a plan".to_owned(),
+        (_, 0) => "; killed after its last verdict".to_owned(),
+        (_, some) => format!("; killed before {}", counted(some, "verdict")),
+    }
 }
 
 fn group(pattern: &str, checks: &[&Checked], width: usize) -> Option<String> {

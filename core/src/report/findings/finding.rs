@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::claims::{ClaimId, ClaimType};
 use crate::method::{Comparison, Difference, ErrorKind, ObservationError};
 use crate::plan::{CheckId, Point};
-use crate::record::{Attempted, PlannedCheck};
+use crate::record::{Attempted, CheckView, PlannedCheck};
 use crate::text::printable;
 use crate::verdict::{Conclusion, ControlOutcome, Reason, SkipReason, Verdict, reason_for};
 
@@ -107,6 +107,16 @@ pub(crate) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attem
         tried: None,
         ..attempt.clone()
     })
+}
+
+/// What the attempts at a check came to, in their order: `fail, pass`.
+pub(crate) fn attempts(check: &CheckView) -> String {
+    let verdicts = check.attempts.iter().map(|one| one.verdict.as_str());
+    let verdicts = verdicts.collect::<Vec<_>>().join(", ");
+    match check.unkept {
+        0 => verdicts,
+        more => format!("{verdicts}, and {more} more of these"),
+    }
 }
 
 /// How attempts or repetitions disagreed.

@@ -7,7 +7,7 @@ use super::super::diff::{Diff, changes, counts};
 use super::super::findings::places::observed_from;
 use super::super::findings::waivers::idle;
 use super::super::json::ending;
-use super::super::text::ending::{NOT_TESTED, asked_for, object, reservations};
+use super::super::text::ending::{NOT_TESTED, notices, object, reservations};
 use super::super::text::summary::{context, pools, seconds, selection, server, tally, took_ms};
 use crate::record::{Exit, RunView, Tally, exit};
 use crate::text::{counted, printable};
@@ -50,7 +50,7 @@ pub(super) fn head(view: &RunView) -> Markup {
     }
 }
 
-/// What leaves the outcome in doubt, what was unusual because somebody asked for it, and what was not tested.
+/// What leaves the outcome in doubt, what was unusual, and what was not tested.
 pub(super) fn doubts(view: &RunView) -> Markup {
     let reservations = reservations(view).into_iter();
     // Below with their claims
@@ -60,7 +60,7 @@ pub(super) fn doubts(view: &RunView) -> Markup {
     let sentences = reservations
         .map(|one| one.sentence)
         .chain(idle)
-        .chain(asked_for(view));
+        .chain(notices(view));
     let sentences: Vec<_> = sentences.collect();
     let left = view.left();
     html! {

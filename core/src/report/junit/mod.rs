@@ -18,7 +18,7 @@ use xml::{clean, clean_line};
 use super::json::ending;
 use crate::record::{Attempted, CheckView, RunView};
 use crate::report::findings::excerpt::{self, Excerpt};
-use crate::report::findings::finding::{Finding, apart as apart_of, times, word};
+use crate::report::findings::finding::{Finding, apart as apart_of, attempts, times, word};
 use crate::report::findings::places::observed_from;
 use crate::report::findings::suspects::suspects;
 use crate::report::findings::waivers::{Idle, idle, raised, waived};
@@ -195,13 +195,11 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         .as_ref()
         .map(|conclusion| times(&conclusion.repeated));
     let repeated = repeated.unwrap_or_default();
-    let attempts = check.attempts.iter();
-    let attempts: Vec<_> = attempts.map(|one| one.verdict.as_str()).collect();
     for (name, value) in [
         ("winconform.verdict", word(finding.verdict)),
         ("winconform.type", planned.claim_type.as_str()),
         ("winconform.reason", &finding.reason),
-        ("winconform.attempts", &attempts.join(", ")),
+        ("winconform.attempts", &attempts(check)),
         ("winconform.repetitions", &repeated),
     ] {
         if !value.is_empty() {

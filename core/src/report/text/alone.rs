@@ -10,7 +10,7 @@ use crate::claims::Pattern;
 use crate::method::{Comparison, Difference};
 use crate::plan::CheckId;
 use crate::record::{AssertionRecord, CheckView, RunView, Tried};
-use crate::report::findings::finding::{in_words, word};
+use crate::report::findings::finding::{UNFINISHED, in_words, word};
 use crate::text::{counted, printable};
 
 /// Columns of what attempts saw, where it is no terminal that shows it.
@@ -23,6 +23,18 @@ pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<S
     let check = checks.find(|check| check.planned.id.as_str() == id)?;
     let mut page = Page::new(width, colour, Detail::Full);
     page.finding(view, check, &[]);
+    if check.conclusion.is_none() {
+        let cut = "the record ends before this check was concluded: the run was killed";
+        page.field(
+            4,
+            "because",
+            if view.ended.is_none() {
+                cut
+            } else {
+                UNFINISHED
+            },
+        );
+    }
     page.attempts(check);
     Some(page.text.trim_start_matches('\n').to_owned())
 }
@@ -59,6 +71,11 @@ impl Page {
             for assertion in &attempt.assertions {
                 self.assertion(assertion);
             }
+        }
+        if check.unkept > 0 {
+            self.blank();
+            let more = counted(check.unkept, "attempt");
+            self.line(&format!("  and {more} between these that came to the same"));
         }
     }
 

@@ -12,7 +12,9 @@ use crate::plan::CheckId;
 use crate::record::{CheckView, RunView};
 use crate::report::findings::blame::{Blame, Broke};
 use crate::report::findings::excerpt::{self, Excerpt};
-use crate::report::findings::finding::{Finding, apart as apart_of, in_words, times, word};
+use crate::report::findings::finding::{
+    Finding, apart as apart_of, attempts, in_words, times, word,
+};
 use crate::report::findings::places::pools as places;
 use crate::report::findings::suspects::{suspects, unoffered};
 use crate::report::findings::waivers::raised;
@@ -133,8 +135,7 @@ impl Page {
             self.field(4, "suspect", &printable(&suspects));
         }
         if check.attempts.len() > 1 {
-            let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();
-            self.field(4, "attempts", &verdicts.join(", "));
+            self.field(4, "attempts", &attempts(check));
         }
         let mut apart = check.attempts.iter();
         if let Some(round) = apart.find_map(|one| apart_of(&check.planned, one)) {

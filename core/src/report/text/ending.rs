@@ -12,6 +12,10 @@ use crate::text::{counted, printable};
 /// How many of several checks are named.
 const NAMED: usize = 3;
 
+const KILLED: &str = "the run was killed";
+/// Nothing that a verdict could still say is missing.
+const CUT_OFF: &str = "the run was cut off after its last verdict";
+
 /// Something that leaves the run's outcome in doubt, beside verdicts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Reservation {
@@ -39,7 +43,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
             format!("the run's deadline, {after}, came before its end"),
         );
     }
-    if view.ended.is_none() {
+    if killed(view) == Some(KILLED) {
         let cut = if view.cut {
             ", its last line cut off"
         } else {
@@ -47,7 +51,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         };
         say(
             "killed",
-            format!("the record ends before the run did{cut}: the run was killed"),
+            format!("the record ends before the run did{cut}: {KILLED}"),
         );
     }
     if view.checks.is_empty() {
@@ -134,9 +138,20 @@ fn partly_told(view: &RunView) -> Vec<String> {
     repeated.collect()
 }
 
-/// What was unusual because the user asked for it, in printable sentences.
-pub(crate) fn asked_for(view: &RunView) -> Vec<String> {
+/// That the run was killed, if it was.
+pub(crate) fn killed(view: &RunView) -> Option<&'static str> {
+    let mut checks = view.checks.values();
+    let told = !view.checks.is_empty() && checks.all(|check| check.conclusion.is_some());
+    let how = if told { CUT_OFF } else { KILLED };
+    view.ended.is_none().then_some(how)
+}
+
+/// What was unusual and leaves nothing in doubt, in printable sentences.
+pub(crate) fn notices(view: &RunView) -> Vec<String> {
     let mut sentences = Vec::new();
+    if killed(view) == Some(CUT_OFF) {
+        sentences.push(CUT_OFF.to_owned());
+    }
     if let Some((run, checks)) = &view.resumed {
         sentences.push(format!(
             "the verdicts of {} come from run {}, which this run resumed",

@@ -1,6 +1,6 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
-use super::ending::{Reservation, asked_for, object, objects, reservations};
+use super::ending::{Reservation, notices, object, objects, reservations};
 use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{context, path, pools, selection, server};
@@ -147,7 +147,7 @@ impl Page {
         for idle in idle(view) {
             self.sentence(&idle.sentence, Style::News);
         }
-        for sentence in asked_for(view) {
+        for sentence in notices(view) {
             self.sentence(&sentence, Style::News);
         }
         for Reservation { word: _, sentence } in reservations(view) {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ending::killed;
 use super::folded::{add, is_amiss, reason};
 use super::layout::{columns, pad};
 use super::page::Page;
@@ -42,9 +43,7 @@ pub(crate) fn outcome(view: &RunView) -> String {
     }
     counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
     counts.extend(some(view.unselected(), "not selected"));
-    if view.ended.is_none() {
-        counts.push("the run was killed".to_owned());
-    }
+    counts.extend(killed(view).map(str::to_owned));
     let of = match counts.is_empty() {
         true => String::new(),
         false => format!(": {}", counts.join("; ")),

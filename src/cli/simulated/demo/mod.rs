@@ -10,10 +10,11 @@ use std::time::{Duration, Instant as WallInstant};
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{JoinOptions, Loopback};
 use jiff::Timestamp;
+use ordered_watch as watch;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use winconform_core::config::Target;
-use winconform_core::record::SIMULATED;
+use winconform_core::record::{Exit, SIMULATED};
 use winconform_core::suite::Suites;
 use winconform_core::text::{counted, printable};
 
@@ -117,9 +118,20 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         prefix: String::new(),
         loopback,
     };
-    let joined = hybrid_sim::join(server.client(), nodes).await;
-    let joined = joined.map_err(CliError::Join)?;
-    server.settled(SETTLING).await;
+    let mut signals = count_signals().map_err(CliError::Signals)?;
+    let join = async {
+        let joined = hybrid_sim::join(server.client(), nodes).await;
+        server.settled(SETTLING).await;
+        joined
+    };
+    let joined = tokio::select! {
+        biased;
+        _ = signals.changed() => {
+            screen.complain("Interrupted before the simulated cluster was there: nothing was checked.\n");
+            return Ok(Exit::Interrupted.code());
+        }
+        joined = join => joined.map_err(CliError::Join)?,
+    };
     let Settings {
         mut config,
         selection,
@@ -141,7 +153,8 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         resume: None,
         keep: Keep::Never,
     };
-    let code = Box::pin(checked(args, &suites, &cluster, &options, screen)).await?;
+    let run = checked(args, &suites, &cluster, &options, (screen, signals));
+    let code = Box::pin(run).await?;
     let took = from.elapsed();
     for late in planned.iter().filter(|fault| fault.from >= took) {
         screen.complain(&format!(
@@ -173,7 +186,7 @@ async fn checked(
     suites: &Suites,
     cluster: &Cluster,
     options: &RunOptions,
-    screen: &Screen,
+    (screen, signals): (&Screen, watch::Receiver<u32>),
 ) -> Result<u8, CliError> {
     let shown = ReportFormArgs {
         ci: args.shown.ci.system(),
@@ -190,7 +203,6 @@ async fn checked(
         args.shown.detail(),
         *screen,
     )?;
-    let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     drop(progress);
     reported(&journal, finished, out, (&shown, baseline), screen).map(|end| end.exit.code())
