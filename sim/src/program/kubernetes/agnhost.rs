@@ -41,13 +41,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
 /// `netexec [--http-port=N] [--udp-port=N]`, where -1 means no port; the kubelet's code handles `--delay-shutdown`.
 fn netexec(args: &[String]) -> Option<Started> {
     let (mut http, mut udp) = (8080, Some(8081));
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        if arg == "--tls-private-key-file" {
-            // Without a certificate it is not read
-            args.next()?;
-            continue;
-        }
+    for arg in args {
         let (name, value) = arg.split_once('=')?;
         match name {
             "--http-port" => http = value.parse().ok()?,
