@@ -35,15 +35,26 @@ pub(crate) use {name, words};
 /// The longest piece of foreign text shown in one message, in characters.
 pub const SHOWN: usize = 400;
 
-/// Makes foreign text harmless: control, bidirectional and invisible characters are spelled out
-/// as `\u{…}`, line ends become `⏎`, and what exceeds [`SHOWN`] characters is counted, not shown.
+/// The characters of longer text that are shown of its beginning, and of its end, where errors say what went wrong.
+const ENDS: (usize, usize) = (240, 130);
+
+/// Makes foreign text harmless: control, bidirectional and invisible characters are spelled out as `\u{…}`, line ends
+/// become `⏎`, and of what exceeds [`SHOWN`] characters the middle is counted, not shown.
 pub fn printable(raw: &str) -> String {
-    let mut shown = String::with_capacity(raw.len().min(SHOWN));
-    for (count, character) in raw.chars().enumerate() {
-        if count == SHOWN {
-            shown.push_str(&format!("… ({} bytes in all)", raw.len()));
-            break;
+    let place = |nth| raw.char_indices().nth(nth).map(|(at, _)| at);
+    let tail = raw.char_indices().rev().nth(ENDS.1 - 1);
+    match (place(SHOWN), place(ENDS.0), tail) {
+        (Some(_), Some(head), Some((tail, _))) => {
+            let (head, tail) = (spelled(&raw[..head]), spelled(&raw[tail..]));
+            format!("{head}… ({} bytes in all) …{tail}", raw.len())
         }
+        _ => spelled(raw),
+    }
+}
+
+fn spelled(raw: &str) -> String {
+    let mut shown = String::with_capacity(raw.len());
+    for character in raw.chars() {
         match character {
             '\n' => shown.push('⏎'),
             '\r' => {}
@@ -52,6 +63,24 @@ pub fn printable(raw: &str) -> String {
         }
     }
     shown
+}
+
+/// An exit code; one of Windows that stands for a status, with that status as documents name it.
+pub fn exit_code(code: i64) -> String {
+    let name = match u32::try_from(code & 0xFFFF_FFFF).unwrap_or_default() {
+        0xC000_0005 => "STATUS_ACCESS_VIOLATION",
+        0xC000_0017 => "STATUS_NO_MEMORY",
+        0xC000_0022 => "STATUS_ACCESS_DENIED",
+        0xC000_007B => "STATUS_INVALID_IMAGE_FORMAT",
+        0xC000_00FD => "STATUS_STACK_OVERFLOW",
+        0xC000_0135 => "STATUS_DLL_NOT_FOUND",
+        0xC000_013A => "STATUS_CONTROL_C_EXIT",
+        0xC000_0142 => "STATUS_DLL_INIT_FAILED",
+        0xC000_0374 => "STATUS_HEAP_CORRUPTION",
+        0xC000_0409 => "STATUS_STACK_BUFFER_OVERRUN",
+        _ => return code.to_string(),
+    };
+    format!("{code} (0x{:X} {name})", code & 0xFFFF_FFFF)
 }
 
 /// Cuts text to at most `limit` bytes at a character boundary, in place; returns whether it did.
@@ -132,11 +161,21 @@ mod tests {
 
     #[test]
     fn a_megabyte_is_counted_not_shown() {
-        let shown = printable(&"x".repeat(1 << 20));
-        assert!(
-            shown.len() < 2 * SHOWN && shown.ends_with("(1048576 bytes in all)"),
-            "{shown}"
+        let shown = printable(&format!("{}why", "x".repeat((1 << 20) - 3)));
+        assert!(shown.chars().count() <= SHOWN, "{shown}");
+        assert!(shown.contains("x… (1048576 bytes in all) …x") && shown.ends_with("xwhy"));
+        assert_eq!(printable(&shown), shown);
+    }
+
+    #[test]
+    fn a_status_of_windows_has_its_name() {
+        let died = "-1073741502 (0xC0000142 STATUS_DLL_INIT_FAILED)";
+        assert_eq!(exit_code(-1_073_741_502), died);
+        assert_eq!(
+            exit_code(3_221_225_794),
+            format!("3221225794{}", &died[11..])
         );
+        assert_eq!([exit_code(1), exit_code(-1)], ["1", "-1"]);
     }
 
     #[test]

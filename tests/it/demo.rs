@@ -64,6 +64,50 @@ fn node_ports_are_neither_flaky_nor_asked_of_nobody() {
 }
 
 #[test]
+fn a_demo_repeats_its_checks() {
+    let select = [
+        "--topology",
+        "hybrid",
+        "--select",
+        "net.dns-service",
+        "--repeat",
+        "3",
+    ];
+    let report = said(&demo(&[&select[..], &["--format", "json"]].concat()), 0);
+    assert!(report.contains("\"pass\": 3"), "{report}");
+}
+
+#[test]
+fn a_fault_of_one_node_is_told_in_words_that_can_be_searched() {
+    let start = ["--topology", "hybrid", "--fault"];
+    let of =
+        |fault: &str, more: &[&str]| text(&demo(&[&start, &[fault][..], more].concat()).stdout);
+    let report = of("servercore-crashes", &["--details", "--select", "sample.*"]);
+    assert!(report.contains("-1073741502 (0xC0000142"), "{report}");
+    let report = of("memory-pressure=windows", &["--select", "pod.*"]);
+    assert!(
+        report.contains("node.kubernetes.io/memory-pressure"),
+        "{report}"
+    );
+    let report = of(
+        "outbound-ping-answers",
+        &["--details", "--select", "net.outbound-icmp"],
+    );
+    let report: Vec<_> = report.split_whitespace().collect();
+    let report = report.join(" ");
+    assert!(report.contains("explain net.outbound-icmp"), "{report}");
+    // What went wrong stands at the end of what containerd says
+    let report = of("pause-image-wrong", &["--details", "--select", "sample.*"]);
+    let words: Vec<_> = report.split_whitespace().collect();
+    assert!(
+        words
+            .join(" ")
+            .contains("does not match the host operating system"),
+        "{report}"
+    );
+}
+
+#[test]
 fn a_configuration_holds_for_a_demo_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("config.yaml");

@@ -59,4 +59,22 @@ impl Document {
             Self::Docs => "current Kubernetes documentation and API source",
         }
     }
+
+    /// Where it is, if it is public.
+    pub fn link(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Concept124 => {
+                "https://github.com/kubernetes/website/blob/release-1.24/content/en/docs/concepts/windows/intro.md"
+            }
+            Self::Concept127 => {
+                "https://github.com/kubernetes/website/blob/release-1.27/content/en/docs/concepts/windows/intro.md"
+            }
+            Self::Intro114 => {
+                "https://github.com/kubernetes/website/blob/release-1.14/content/en/docs/setup/windows/intro-windows-in-kubernetes.md"
+            }
+            Self::Guide => "https://kubernetes.io/docs/concepts/windows/user-guide/",
+            Self::Docs => "https://kubernetes.io/docs/concepts/windows/",
+            Self::Hybrid => return None,
+        })
+    }
 }

@@ -76,18 +76,25 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     if word.len() > 200 {
         return None;
     }
+    // A long word that is cut short, with one mistake
+    let begins = |candidate: &str| {
+        let heads = [word.len(), word.len() + 1].map(|end| candidate.get(..end));
+        let mut heads = heads.into_iter().flatten();
+        word.len() > 8 && heads.any(|head| strsim::damerau_levenshtein(word, head) == 1)
+    };
     // If more than a third of the letters differ, another word was meant, unless `word` is cut short
     let near = |(likeness, candidate): &(f64, &str)| {
         let longer = word.chars().count().max(candidate.chars().count());
         let differ = strsim::damerau_levenshtein(word, candidate);
         // Likeness says little of words of three letters
-        (candidate.starts_with(word) || differ * 3 <= longer) && (*likeness > 0.8 || differ == 1)
+        (candidate.starts_with(word) || begins(candidate) || differ * 3 <= longer)
+            && (*likeness > 0.8 || differ == 1)
     };
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
         .filter(near)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .max_by(|a, b| begins(a.1).cmp(&begins(b.1)).then(a.0.total_cmp(&b.0)))
         .map(|(_, candidate)| candidate)
 }
 
@@ -99,6 +106,7 @@ mod tests {
     fn what_is_far_is_not_meant() {
         let known = [
             "net.service-ip-from-pod",
+            "net.service-types",
             "windows-2022",
             "reject",
             "hint",
@@ -106,6 +114,7 @@ mod tests {
         ];
         for (written, near) in [
             ("net.service-ip", Some("net.service-ip-from-pod")),
+            ("net.servce-ip", Some("net.service-ip-from-pod")),
             ("windows-2023", Some("windows-2022")),
             ("hnit", Some("hint")),
             ("hit", Some("hint")),

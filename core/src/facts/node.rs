@@ -113,9 +113,13 @@ impl NodeFact {
         }
         let ready = self.details.condition("Ready");
         let why = match ready.map(|ready| ready.status.as_str()) {
-            Some("True") if self.details.unschedulable => "is cordoned",
-            Some("True") => "takes no pods, by its taints",
-            Some(_) | None => "is not Ready",
+            Some("True") if self.details.unschedulable => "is cordoned".to_owned(),
+            Some("True") => {
+                let keys = self.taints.iter().filter_map(|taint| taint["key"].as_str());
+                let keys: Vec<_> = keys.filter(|key| *key != "os").collect();
+                format!("takes no pods, by its taints {}", keys.join(" and "))
+            }
+            Some(_) | None => "is not Ready".to_owned(),
         };
         format!("{} {why}", self.name)
     }

@@ -57,7 +57,10 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
     );
     text.push_str("\nfrom\n");
     for document in &claim.from {
-        let _ = writeln!(text, "  {}", document.title());
+        let link = document
+            .link()
+            .map_or_else(String::new, |link| format!(": {link}"));
+        let _ = writeln!(text, "  {}{link}", document.title());
     }
     for case in suites.cases_of(&claim.id).filter(|one| is_meant(one)) {
         let known = suites.ledger.of_case(&case.claim, case.name.as_deref());

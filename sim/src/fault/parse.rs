@@ -177,6 +177,11 @@ mod tests {
              windows-2025 and node/NAME"
         );
         assert_eq!(
+            error("untainted=windows-2022-a"),
+            "`windows-2022-a` is no place; did you mean `node/windows-2022-a`? there are all, windows, windows-2019, \
+             windows-2022, windows-2025 and node/NAME"
+        );
+        assert_eq!(
             error("untainted=moon"),
             "`moon` is no place; there are all, windows, windows-2019, windows-2022, windows-2025 \
              and node/NAME"

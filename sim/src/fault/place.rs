@@ -80,8 +80,13 @@ pub(super) fn unknown(text: &str, parameter: Parameter) -> String {
         true => ", node/NAME and namespace/NAME",
         false => " and node/NAME",
     };
+    let is_node = pools.iter().any(|pool| text.starts_with(pool.as_str()));
+    let meant = match is_node {
+        true => format!("; did you mean `node/{text}`?"),
+        false => ";".to_owned(),
+    };
     let pools = pools.join(", ");
-    format!("`{text}` is no place; there are all, windows, {pools}{last}")
+    format!("`{text}` is no place{meant} there are all, windows, {pools}{last}")
 }
 
 impl From<Pool> for Place {

@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
         value_name = "PORT",
         num_args = 0..=1,
         default_missing_value = "0",
-        conflicts_with_all = ["pace", "format", "details", "ci", "baseline", "out", "suites", "config", "select"]
+        conflicts_with_all = ["pace", "format", "details", "ci", "baseline", "out", "suites", "config", "select", "repeat"]
     )]
     pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
@@ -57,6 +57,9 @@ pub(crate) struct DemoArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+    /// Run every check N times, as `run --repeat` does
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
     #[command(flatten)]
     pub(crate) shown: ReportFormArgs,
     /// Write record.jsonl, junit.xml, report.json, report.html and metrics.prom into this folder

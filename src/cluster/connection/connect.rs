@@ -5,8 +5,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::client::AuthError;
 use kube::config::Config;
+use rustls::CertificateError;
 use tokio::time::{Instant, timeout};
 use tower::util::service_fn;
 use tower::{BoxError, Layer};
@@ -282,6 +284,11 @@ fn classify_connection(error: &kube::Error, server: String) -> (ConnectError, bo
     match tls {
         Some(rustls::Error::InvalidCertificate(reason)) => {
             let why = match printable(&reason.to_string()) {
+                _ if let CertificateError::ExpiredContext { not_after, .. } = reason => {
+                    let end = i64::try_from(not_after.as_secs()).unwrap_or(i64::MAX);
+                    let end = Timestamp::from_second(end).unwrap_or(Timestamp::MAX);
+                    format!("it expired at {end}: renew that of the server")
+                }
                 why if why.contains("CaUsedAsEndEntity") => {
                     "it is that of an authority itself (CA:TRUE); give the server one that the \
                      authority has signed"
@@ -323,6 +330,7 @@ mod tests {
     use http::{Request, Response};
     use http_body_util::Full;
     use kube::client::Body;
+    use rustls::pki_types::UnixTime;
 
     /// The error's text after requests that all fail in this way, or with `None` never end.
     async fn said(fails: fn() -> Option<rustls::Error>) -> String {
@@ -362,22 +370,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_ends_before_an_answer_has_its_words() {
         type Fails = fn() -> Option<rustls::Error>;
-        let rows: [(Fails, &str, &str); 4] = [
+        let rows: [(Fails, &str, &str); 5] = [
             (
                 || None,
                 "the server 10.0.0.1:6443 cannot be reached",
                 "no answer within 10s",
             ),
             (
-                || Some(rustls::CertificateError::UnknownIssuer.into()),
+                || Some(CertificateError::UnknownIssuer.into()),
                 "the certificate of 10.0.0.1:6443 is not trusted",
                 "UnknownIssuer",
             ),
             (
                 || {
+                    let [time, not_after] = [2_000_000_000, 1_767_225_600]
+                        .map(|secs| UnixTime::since_unix_epoch(Duration::from_secs(secs)));
+                    Some(CertificateError::ExpiredContext { time, not_after }.into())
+                },
+                "the certificate of 10.0.0.1:6443 is not trusted",
+                "it expired at 2026-01-01T00:00:00Z",
+            ),
+            (
+                || {
                     let own = std::sync::Arc::new(io::Error::other("CaUsedAsEndEntity"));
                     let own = rustls::OtherError(own);
-                    Some(rustls::CertificateError::Other(own).into())
+                    Some(CertificateError::Other(own).into())
                 },
                 "the certificate of 10.0.0.1:6443 is not trusted",
                 "it is that of an authority itself (CA:TRUE)",

@@ -9,7 +9,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
     ErrorKind, NEVER_RAN, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, Said, StartFailure,
 };
-use winconform_core::text::printable;
+use winconform_core::text::{exit_code, printable};
 
 use super::status::{condition, containers, is, text};
 use super::wait::Condition;
@@ -213,7 +213,7 @@ pub fn crashes(pod: &Json) -> Option<String> {
             Some(ended) => {
                 let code = ended["exitCode"]
                     .as_i64()
-                    .map_or("unknown".into(), |c| c.to_string());
+                    .map_or("unknown".into(), exit_code);
                 format!(
                     "{}, exit code {code}",
                     describe(text(&ended["reason"]), text(&ended["message"]))

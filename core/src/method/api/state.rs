@@ -14,7 +14,7 @@ use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::place::{Balancer, Bound};
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
-use crate::text::{counted, printable};
+use crate::text::{counted, exit_code, printable};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateQuery {
@@ -408,7 +408,7 @@ const ENDED: &str = "ended with exit code";
 /// How a container ended, by one of its states, in words.
 fn end(state: &Json) -> Option<String> {
     let code = state["terminated"]["exitCode"].as_i64()?;
-    Some(format!("{ENDED} {code}"))
+    Some(format!("{ENDED} {}", exit_code(code)))
 }
 
 /// The endpoints of an EndpointSlice. A missing `ready` means ready (discovery.k8s.io/v1).

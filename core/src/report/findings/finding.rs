@@ -140,10 +140,12 @@ pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
 /// What to look at next: the hint of the case, unless something other than its own assertion is wrong.
 fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
     if verdict == Some(Verdict::LimitationLifted) {
-        return "This works here, although Kubernetes documents that it does not: `winconform explain` \
-                shows the versions and builds of the known limitation. You need to change nothing, \
-                unless you rely on the limitation."
-            .to_owned();
+        return format!(
+            "This works here, although Kubernetes documents that it does not: `winconform explain {}` \
+             shows the versions and builds of the known limitation. You need to change nothing, \
+             unless you rely on the limitation.",
+            planned.claim
+        );
     }
     if reason.is_some_and(Reason::is_of_a_change) {
         return "What the check depends on changed during the run, so nothing is proven: the cause names \

@@ -30,11 +30,16 @@ pub(crate) fn pad(text: &str, to: usize) -> String {
     format!("{text}{}", " ".repeat(gap))
 }
 
-/// Lines of at most `limit` columns, broken at spaces, and within words that are longer.
+/// Lines of at most `limit` columns, broken at spaces, and within words that are longer; an id of a check stays whole.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let words = text.split(' ').filter(|word| !word.is_empty());
-    let words = words.collect::<Vec<_>>().join(" ");
+    let words: Vec<_> = words.collect();
+    let has_id = words
+        .iter()
+        .any(|word| word.contains("[pool=") && !word.contains('\\'));
+    let words = words.join(" ");
     let options = Options::new(limit.max(1))
+        .break_words(!has_id)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(WordSplitter::NoHyphenation);
     let lines = textwrap::wrap(&words, options).into_iter();
@@ -59,5 +64,7 @@ mod tests {
         assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
         assert_eq!(wrap("日本", 1), ["日", "本"]);
         assert!(wrap("", 5).is_empty());
+        let id = "a.b[pool=c,source=d]";
+        assert_eq!(wrap(&format!("check {id}"), 9), ["check", id]);
     }
 }

@@ -200,7 +200,12 @@ impl Page {
             let ids = checks.iter().map(|check| check.planned.id.as_str());
             let ids: Vec<_> = ids.collect();
             let reason = checks.first().map(|check| reason(view, check));
-            let text = line(pattern, &ids, &reason.unwrap_or_default(), self.width);
+            let text = line(
+                pattern,
+                &ids,
+                &brief(reason.unwrap_or_default()),
+                self.width,
+            );
             let word = self.paint(&pad(word(*verdict), VERDICT), Style::for_verdict(*verdict));
             self.line(&format!("  {word}{text}"));
         }
@@ -211,6 +216,15 @@ impl Page {
             _ => self.line(&format!("  and {more} more; {full}")),
         }
     }
+}
+
+/// A reason without curl's name and number, which the kind before them says.
+fn brief(reason: String) -> String {
+    let Some((kind, rest)) = reason.split_once("curl: (") else {
+        return reason;
+    };
+    let words = rest.split_once(") ").map_or(rest, |(_, words)| words);
+    format!("{kind}{words}")
 }
 
 /// What the numbers of a cell are.

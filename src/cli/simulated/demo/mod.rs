@@ -149,7 +149,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         config,
         selection,
         deadline: None,
-        repeat: Repeat::Times(1),
+        repeat: Repeat::Times(args.repeat),
         resume: None,
         keep: Keep::Never,
     };
