@@ -91,7 +91,7 @@ fn line(row: &Row) -> Result<String, String> {
 }
 
 /// The word that serde writes for an enum value.
-fn word(value: &impl serde::Serialize) -> Result<String, String> {
+pub(super) fn word(value: &impl serde::Serialize) -> Result<String, String> {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => Ok(word),
         other => Err(format!("no word: {other:?}")),

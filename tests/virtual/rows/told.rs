@@ -2,8 +2,10 @@
 //! there before the catalogue of causes, has the truth.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use libtest_mimic::Trial;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use winconform_core::claims::Pattern;
@@ -14,8 +16,9 @@ use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::verdict::Verdict;
 
 use crate::rows::EACH;
-use crate::rows::page::compare;
+use crate::rows::page::{compare, word};
 use crate::rows::pairs::{BOTH, PAIRS};
+use crate::rows::topologies::run;
 use crate::table::{Cause, Mistaken, Row};
 use crate::world::{ALL, Outcome, trial};
 
@@ -24,11 +27,73 @@ const LINES: usize = 60;
 
 const PAGE: &str = "docs/causes.md";
 
+/// How many of the faults that a stranger read about have their true cause told first.
+const TRUE: usize = 20;
+
+/// What a demo prints of a fault, and how a stranger judged it: see `read.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    fault: String,
+    topology: String,
+    truth: Cause,
+    before: Before,
+    lines: usize,
+    /// The component and what the first cause says, if one is printed.
+    cause: Option<String>,
+    told: Judged,
+    #[serde(default)]
+    why: String,
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Before {
+    lines: usize,
+    told: Judged,
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Judged {
+    Both,
+    Component,
+    No,
+}
+
+static READ: LazyLock<Vec<Read>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("read.yaml")).expect("what a stranger read")
+});
+
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![
-        trial("the_page_of_causes_counts_what_is_told", page),
-        trial("every_pattern_of_a_cause_is_of_some_case", patterns),
-    ]
+    let read = READ.iter().map(|read| {
+        let name = format!("read::{}::{}", read.topology, read.fault);
+        trial(name, || is_printed(read))
+    });
+    let page = trial("the_page_of_causes_counts_what_is_told", page);
+    let patterns = trial("every_pattern_of_a_cause_is_of_some_case", patterns);
+    read.chain([page, patterns]).collect()
+}
+
+/// A demo prints what was read, and nothing is called true that is not.
+fn is_printed(read: &Read) -> Outcome {
+    let fault = read.fault.parse().map_err(|error| format!("{error}"))?;
+    let view = run(&read.topology, Some(fault))?;
+    let text = render(&view, 100, Colour::Never, Detail::Short);
+    let (causes, _) = causes(&view);
+    let first = causes.first();
+    let said = first.map(|it| format!("{}: {}", <&str>::from(it.component), it.says));
+    let lines = text.lines().count();
+    let is_true = first.is_some_and(|first| is_same(&view, first, &read.truth));
+    if said != read.cause || lines > read.lines.min(LINES) || read.told == Judged::Both && !is_true
+    {
+        return Err(format!("{said:?} in {lines} lines:\n{text}"));
+    }
+    Ok(())
 }
 
 /// The first cause is the true one, or the row says why not.
@@ -151,7 +216,8 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
          are named in at least {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
          Shown in memory alone: no real cluster with these faults was at hand.\n\n\
          ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
-         ## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n"
+         {}\n## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n",
+        judged()?
     );
     for rule in catalogue()? {
         let list = |key: &str| {
@@ -169,6 +235,46 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
         writeln!(
             text,
             "| {what} | {component}: {likely} | {shown_by} | {words} |"
+        )?;
+    }
+    Ok(text)
+}
+
+/// What a stranger read, as a section of the page.
+fn judged() -> Result<String, Box<dyn std::error::Error>> {
+    let of = |is: &dyn Fn(&Read) -> bool| READ.iter().filter(|read| is(read)).count();
+    let right = of(&|read| read.told == Judged::Both);
+    if right < TRUE {
+        return Err(format!("{right} are true, not {TRUE}").into());
+    }
+    let mut text = format!(
+        "## Read by a stranger\n\n\
+         Somebody who had read neither the code nor the catalogue chose {} faults, ran `winconform demo` with each, and judged\n\
+         what it printed at 100 columns. The first cause was true in component and scope of {} and is of {right} since; the\n\
+         command beside it was of no use for {} and is for {}. The judgement is one person's, of a simulated cluster.\n\n\
+         | fault | lines | first cause | true | command |\n|---|---|---|---|---|\n",
+        READ.len(),
+        of(&|read| read.before.told == Judged::Both),
+        of(&|read| !read.before.next.is_empty()),
+        of(&|read| !read.next.is_empty()),
+    );
+    for read in READ.iter() {
+        let changed = |before: String, now: String| match before == now {
+            true => now,
+            false => format!("{before}, now {now}"),
+        };
+        let lines = changed(read.before.lines.to_string(), read.lines.to_string());
+        let mut told = changed(word(&read.before.told)?, word(&read.told)?);
+        if !read.why.is_empty() {
+            write!(told, ": {}", read.why)?;
+        }
+        let usable = |why: &str| if why.is_empty() { "usable" } else { why }.to_owned();
+        let next = changed(usable(&read.before.next), usable(&read.next));
+        let (fault, topology) = (&read.fault, &read.topology);
+        let cause = read.cause.as_deref().unwrap_or("none");
+        writeln!(
+            text,
+            "| `{fault}` on {topology} | {lines} | {cause} | {told} | {next} |"
         )?;
     }
     Ok(text)

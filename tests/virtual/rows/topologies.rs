@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde::Deserialize;
@@ -71,7 +72,7 @@ static EXPECTED: LazyLock<Expected> = LazyLock::new(|| {
     serde_saphyr::from_str(&text).expect("products")
 });
 
-static COMPARED: LazyLock<Result<RunView, String>> = LazyLock::new(|| run(BASE));
+static COMPARED: LazyLock<Result<RunView, String>> = LazyLock::new(|| run(BASE, None));
 
 pub(crate) fn trials() -> Vec<Trial> {
     let each = EXPECTED.products.iter().map(|product| {
@@ -87,23 +88,30 @@ fn root() -> PathBuf {
 }
 
 /// A run of all checks, as a demo's.
-fn run(name: &str) -> Result<RunView, String> {
+pub(super) fn run(name: &str, fault: Option<ProductFault>) -> Result<RunView, String> {
     let (_, topology) = named_topology(name).ok_or("no topology has this name")?;
     within_of(topology, 1, async |world: &World| {
         let before = world.objects();
+        let is_healthy = fault.is_none();
+        if let Some(fault) = fault {
+            world.joined.faults().set(fault);
+            world.joined.shown().await;
+        }
         let mut options = world.whole("r0");
         options.config.outside.load_balancers = false;
         options.config.outside.metadata = false;
         let (_alive, signals) = watch::channel(0);
         let ran = ran_of(&ALL, &world.cluster(), &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;
-        world.left(&view, &before).await?;
+        if is_healthy {
+            world.left(&view, &before).await?;
+        }
         Ok(view)
     })
 }
 
 fn healthy(product: &Product) -> Outcome {
-    let view = run(&product.name)?;
+    let view = run(&product.name, None)?;
     let mut wrong = Vec::new();
     let came = exit(&view);
     if came != product.exit {
@@ -272,7 +280,7 @@ fn page() -> Outcome {
              simulated ones are as far as public manifests and documents tell; what is not known of a product is not in them.\n",
         );
         for product in &EXPECTED.products {
-            let _ = write!(text, "\n{}", section(product, &run(&product.name)?));
+            let _ = write!(text, "\n{}", section(product, &run(&product.name, None)?));
         }
         return std::fs::write(&path, text).map_err(|error| format!("{PAGE}: {error}"));
     }

@@ -128,7 +128,7 @@ impl<'r> Fits<'r> {
             rule,
             about: covers(&rule.shown_by),
             explained: covers(&rule.explains),
-            contradicted: against.map(from_pool).collect(),
+            contradicted: against.flat_map(pools_of).collect(),
         }
     }
 
@@ -190,6 +190,12 @@ impl<'r> Fits<'r> {
         }
         works.join("; ")
     }
+}
+
+/// The pool that a check observes from, and the one it observes.
+fn pools_of<'a>(seen: &'a Seen<'_>) -> impl Iterator<Item = Option<&'a PoolName>> {
+    let to = seen.to.as_ref().map(|to| Some(&to.pool));
+    std::iter::once(from_pool(seen)).chain(to)
 }
 
 fn from_pool<'a>(seen: &'a Seen<'_>) -> Option<&'a PoolName> {
