@@ -75,7 +75,7 @@ fn measured(record: &RunView, size: usize) -> Result<f64> {
     println!(
         "{checks} checks, {failed} failed or not told: {found} causes in {seconds:.3} s, {memory:.0} MiB"
     );
-    Ok(seconds / checks as f64)
+    Ok(seconds / f64::from(u32::try_from(checks)?))
 }
 
 /// The run with as many nodes in each pool as it takes to have so many checks, each of them from every node.

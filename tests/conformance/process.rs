@@ -1,7 +1,7 @@
 //! The tool as a process, and what its record says of the checks while it runs.
 
 use std::collections::BTreeMap;
-use std::fs::read_to_string;
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -137,17 +137,18 @@ impl Run {
         let mut hangup = signal(SignalKind::hangup())?;
         let mut tool = tokio::process::Command::from(tool).spawn()?;
         let stderr = tool.stderr.take().expect("it is piped");
-        let mut lines = BufReader::new(stderr).lines();
+        // What cannot be read ends nothing: the tool is waited for
+        let mut lines = BufReader::new(stderr).split(b'\n');
         loop {
             let signal = tokio::select! {
                 biased;
                 _ = interrupt.recv() => "INT",
                 _ = terminate.recv() => "TERM",
                 _ = hangup.recv() => "HUP",
-                line = lines.next_line() => match line? {
+                line = lines.next_segment() => match line.ok().flatten() {
                     None => break,
                     Some(line) => {
-                        self.tell(&line);
+                        self.tell(&String::from_utf8_lossy(&line));
                         self.note(folder, None);
                         continue;
                     }
@@ -183,8 +184,8 @@ impl Run {
 
     /// Takes in what the record has of the run, which is over if there is an exit code.
     fn note(&self, folder: &Path, code: Option<u8>) {
-        let view = read_to_string(folder.join("record.jsonl")).ok();
-        let view = view.and_then(|text| read(&text).ok());
+        let record = File::open(folder.join("record.jsonl")).ok();
+        let view = record.and_then(|file| read(io::BufReader::new(file)).ok());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(view) = &view {
             let checks = view.checks.values();

@@ -61,6 +61,8 @@ pub struct CheckView {
     pub attempts: Vec<Attempted>,
     /// How many attempts between them are left out.
     pub unkept: usize,
+    /// How long these took, in milliseconds.
+    pub unkept_ms: u64,
     /// Its conclusion; `None` when the run was killed before it.
     pub conclusion: Option<Conclusion>,
 }
@@ -78,8 +80,9 @@ impl CheckView {
         let mut alike = alike.filter(|(_, one)| kind(one) == new);
         let (middle, rest) = (alike.nth(KEPT), alike.count());
         if let Some((middle, _)) = middle.filter(|_| rest >= KEPT) {
-            self.attempts.remove(middle);
+            let left_out = self.attempts.remove(middle).tried;
             self.unkept += 1;
+            self.unkept_ms += left_out.map_or(0, |tried| tried.took_ms);
         }
     }
 
@@ -101,9 +104,13 @@ impl CheckView {
     /// When its first attempt on record began, and how long all of them took; `None` if there is none.
     pub fn tried(&self) -> Option<Tried> {
         let tried = self.attempts.iter().filter_map(|attempt| attempt.tried);
-        tried.reduce(|all, one| Tried {
+        let kept = tried.reduce(|all, one| Tried {
             took_ms: all.took_ms.saturating_add(one.took_ms),
             ..all
+        })?;
+        Some(Tried {
+            took_ms: kept.took_ms.saturating_add(self.unkept_ms),
+            ..kept
         })
     }
 
@@ -279,6 +286,7 @@ impl RunView {
                         planned,
                         attempts: Vec::new(),
                         unkept: 0,
+                        unkept_ms: 0,
                         conclusion: None,
                     };
                     self.checks.insert(place, check);

@@ -9,7 +9,7 @@ use winconform_core::method::{ErrorKind, ReadyFixture, Served};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
     Attempted, CheckView, Event, Exit, LONGEST, Line, ObjectName, RecordError, ResumeError, SCHEMA,
-    Started, Tally, TornDown, exit, read, to_line,
+    Started, Tally, TornDown, Tried, exit, read, to_line,
 };
 use winconform_core::report::terminal::{self, Colour, Detail};
 use winconform_core::report::{alone, html, junit};
@@ -221,7 +221,10 @@ fn any_prefix_of_a_record_is_read() {
 fn attempts_that_came_to_the_same_are_counted() {
     let check = planned("net.x", ClaimType::Capability, point_at(None), "title");
     let attempt = |number: u32, verdict| Attempted {
-        tried: None,
+        tried: Some(Tried {
+            began: jiff::Timestamp::UNIX_EPOCH,
+            took_ms: 2,
+        }),
         check: check.id.clone(),
         number,
         rounds: 1,
@@ -258,6 +261,8 @@ fn attempts_that_came_to_the_same_are_counted() {
     let kept = view.checks[&0].attempts.iter().map(|one| one.number);
     assert!(kept.eq([1, 2, 3, 4, 50, 97, 98, 99, 100]));
     assert_eq!((view.checks[&0].attempted(), view.intents.len()), (100, 1));
+    let took = view.checks[&0].tried().map(|tried| tried.took_ms);
+    assert_eq!(took, Some(200));
     let few = held(8);
     assert_eq!(
         (few.checks[&0].attempts.len(), few.checks[&0].unkept),
@@ -267,7 +272,7 @@ fn attempts_that_came_to_the_same_are_counted() {
     let told = alone::check(&view, id, 100, Colour::Never).expect("the check");
     for part in [
         "fail, inconclusive, fail, fail, fail, fail, and 91 more of these",
-        "and 91 attempts between these that came to the same",
+        "and 91 attempts between these with the same verdict",
     ] {
         assert!(told.contains(part), "{told}");
     }

@@ -62,8 +62,8 @@ impl<'v> Seen<'v> {
         let observed = matches!(reason, Some(Reason::Seen(_) | Reason::Control { .. }));
         let is_well = check.verdict().is_none_or(Verdict::is_expected);
         let text = reason.filter(|_| !is_well).map(text).unwrap_or_default();
-        let named = words(&text).filter_map(|word| names.ends.get(word));
-        let named = named.flatten().cloned().collect();
+        let ends = words(&text).filter_map(|word| names.ends.get(word));
+        let places = ends.flatten().cloned().collect();
         Self {
             check,
             case,
@@ -72,7 +72,7 @@ impl<'v> Seen<'v> {
             about,
             observed,
             text: text.to_lowercase(),
-            named,
+            named: places,
         }
     }
 }

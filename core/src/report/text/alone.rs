@@ -75,7 +75,7 @@ impl Page {
         if check.unkept > 0 {
             self.blank();
             let more = counted(check.unkept, "attempt");
-            self.line(&format!("  and {more} between these that came to the same"));
+            self.line(&format!("  and {more} between these with the same verdict"));
         }
     }
 

@@ -152,7 +152,7 @@ pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
         let program = line.split(' ').next()?;
         let name = program.rsplit(['\\', '/']).next()?;
         // An image's own program is not known
-        name.ends_with(".exe").then_some(name)
+        name.strip_suffix(".exe").map(|_| name)
     });
     let names = system.chain(programs).chain(["tasklist.exe"]);
     let line = |(number, name): (usize, &str)| {

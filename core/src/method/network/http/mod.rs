@@ -162,7 +162,10 @@ impl Method for Http {
             needs_source: true,
             converges: true,
             tells_who_answers: answers,
-            expects_no_answer: !answers,
+            expects_no_answer: matches!(
+                expectation,
+                HttpExpectation::Fails { .. } | HttpExpectation::Unresolved
+            ),
             outside: Some(target).filter(|target| target.is_outside()),
             has_families: target.has_families(),
             asks_many: matches!(
