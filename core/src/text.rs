@@ -65,7 +65,7 @@ fn spelled(raw: &str) -> String {
     shown
 }
 
-/// An exit code; one of Windows that stands for a status, with that status as documents name it.
+/// An exit code; with the name of its NTSTATUS, where Windows documents one.
 pub fn exit_code(code: i64) -> String {
     let name = match u32::try_from(code & 0xFFFF_FFFF).unwrap_or_default() {
         0xC000_0005 => "STATUS_ACCESS_VIOLATION",

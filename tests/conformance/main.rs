@@ -1,5 +1,5 @@
 //! A front like libtest's: each check of the cluster whose context `WINCONFORM_CONTEXT` names is a test, and one run of
-//! the tool stands behind all of them. It judges nothing: verdicts and exit code are the run's.
+//! the tool observes all of them. It judges nothing: verdicts and exit code are the run's.
 
 mod outcome;
 mod process;

@@ -1,4 +1,4 @@
-//! What a test comes to by the verdict of its check.
+//! The result of a test, from the verdict of its check.
 
 use std::collections::BTreeMap;
 

@@ -112,7 +112,7 @@ impl Run {
             .arg(folder)
             .stdout(io::stderr())
             .stderr(Stdio::piped());
-        // In a group of its own: whoever kills this process and its children must not cut the tear-down off
+        // In a group of its own: a kill of this process's group does not end the tear-down
         tool.process_group(0);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()

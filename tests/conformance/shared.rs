@@ -9,7 +9,7 @@ use libtest_mimic::{Completion, Failed};
 use super::outcome::Outcome;
 use super::process::{Cluster, Known, Run};
 
-/// What the check comes to in the one run whose reports are in the folder.
+/// The result of the check in the one run whose reports are in the folder.
 pub(crate) fn outcome(cluster: &Cluster, folder: &Path, check: &str) -> Result<Completion, Failed> {
     let outcome = outcome_of(cluster, folder, check).map_err(Failed::from);
     outcome.and_then(Outcome::into_result).map_err(|failed| {

@@ -106,8 +106,8 @@ fn headed(program: &str, arguments: &[String]) -> Vec<String> {
 /// What a command ends with that finds no process; PowerShell ends with 1 where a script fails.
 pub(crate) const UNSEEN: i64 = 2;
 
-/// Nobody's command line is printed, for it may hold secrets. PowerShell's own holds the script encoded. Without the
-/// preference, PowerShell writes its progress as XML to the other stream.
+/// The script prints no command line, which may hold secrets. PowerShell's own command line has the script encoded.
+/// Without the preference, PowerShell writes its progress as XML to the other stream.
 fn find_process(word: &Token) -> String {
     format!(
         "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance \

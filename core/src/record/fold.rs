@@ -104,14 +104,10 @@ impl CheckView {
     /// When its first attempt on record began, and how long all of them took; `None` if there is none.
     pub fn tried(&self) -> Option<Tried> {
         let tried = self.attempts.iter().filter_map(|attempt| attempt.tried);
-        let kept = tried.reduce(|all, one| Tried {
-            took_ms: all.took_ms.saturating_add(one.took_ms),
-            ..all
-        })?;
-        Some(Tried {
-            took_ms: kept.took_ms.saturating_add(self.unkept_ms),
-            ..kept
-        })
+        let began = tried.clone().next()?.began;
+        let times = tried.map(|one| one.took_ms).chain([self.unkept_ms]);
+        let took_ms = times.fold(0, u64::saturating_add);
+        Some(Tried { began, took_ms })
     }
 
     /// Whether its attempts or repetitions disagreed.

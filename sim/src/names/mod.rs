@@ -119,20 +119,20 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
         return Settings::default();
     };
     let os = world.nodes.get(&pod.node).map(|node| node.pool.os());
-    let mut settings = match (pod.told.dns_policy.as_str(), host, os) {
-        ("Default", ..) => nodes_own(),
-        ("None", ..) => Settings {
+    let policy = pod.told.dns_policy.as_str();
+    // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
+    let is_supported =
+        || os == Some(Os::Linux) || world.suffers(FaultKind::HostDnsAnswers, &pod.node);
+    let mut settings = match policy {
+        "Default" => nodes_own(),
+        "None" => Settings {
             ndots: 1,
             ..Settings::default()
         },
-        // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
-        ("ClusterFirstWithHostNet", true, Some(os))
-            if os == Os::Linux || world.suffers(FaultKind::HostDnsAnswers, &pod.node) =>
-        {
+        _ if !host || policy == "ClusterFirstWithHostNet" && is_supported() => {
             of_cluster(world, &key.namespace, &pod.node)
         }
-        (_, false, _) => of_cluster(world, &key.namespace, &pod.node),
-        (_, true, _) => nodes_own(),
+        _ => nodes_own(),
     };
     if world.suffers(FaultKind::DnsConfigIgnored, &pod.node) {
         settings = of_cluster(world, &key.namespace, &pod.node);

@@ -39,7 +39,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf16(&units.collect::<Vec<_>>()).ok()
 }
 
-/// The script that looks for a word in the command line of each process, which stands between the two.
+/// The script that looks for a word in the command line of each process: what it has before the word, and after it.
 const FIND: [&str; 2] = [
     "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -like '*",
     "*' }) { exit 0 } else { exit 2 }",

@@ -35,11 +35,7 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
         expected: expected(expectation, seen),
         seen: describe(seen, &each),
     };
-    let is_limitation = matches!(
-        expectation,
-        HttpExpectation::Fails { .. } | HttpExpectation::Unresolved
-    );
-    match Each::together(&each, is_limitation, difference) {
+    match Each::together(&each, expectation.is_failure(), difference) {
         Comparison::Met(difference) if !seen.unmet.is_empty() => Comparison::Unexpected(difference),
         together => together,
     }

@@ -67,6 +67,13 @@ pub enum HttpExpectation {
     },
 }
 
+impl HttpExpectation {
+    /// Whether it is that of a limitation: a failure.
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Fails { .. } | Self::Unresolved)
+    }
+}
+
 impl fmt::Display for HttpExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -162,10 +169,7 @@ impl Method for Http {
             needs_source: true,
             converges: true,
             tells_who_answers: answers,
-            expects_no_answer: matches!(
-                expectation,
-                HttpExpectation::Fails { .. } | HttpExpectation::Unresolved
-            ),
+            expects_no_answer: expectation.is_failure(),
             outside: Some(target).filter(|target| target.is_outside()),
             has_families: target.has_families(),
             asks_many: matches!(
