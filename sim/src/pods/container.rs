@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use crate::base::log::{Log, Stream};
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
-use crate::nodes::image::{Family, Image};
+use crate::nodes::image::Image;
+use crate::pods::course::hook::DLL_INIT_FAILED;
 use crate::pods::course::run::PodRun;
 use crate::pods::course::stop::Stop;
 use crate::pods::course::{broken, probe, pull, start};
@@ -21,9 +22,6 @@ use crate::pods::spec::{command, env, volumes};
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
 use crate::world;
-
-/// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
-const DLL_INIT_FAILED: u32 = 0xC000_0142;
 
 /// How long a crashing program runs before it ends.
 const A_MOMENT: Duration = Duration::from_millis(500);
@@ -323,10 +321,7 @@ impl Slot<'_> {
             cluster, run, spec, ..
         } = self;
         let name = &spec.name;
-        let faults = cluster.faults.current();
-        let dies = image.family == Family::Servercore
-            && run.node.suffers(FaultKind::ServercoreCrashes, &faults);
-        if dies {
+        if run.dies_at_start(image.family, cluster) {
             cluster.clock.pass(A_MOMENT).await;
             return (DLL_INIT_FAILED, End::Itself);
         }

@@ -18,7 +18,7 @@ use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, another_kind};
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::{bound, printable};
+use crate::text::{bound, exit_code, printable};
 
 /// How many bytes of each stream an observation keeps.
 const KEPT: usize = 1 << 10;
@@ -124,13 +124,8 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
         ExitStatus::Code(0) if run.always_prints() && is_silent => {
             Err(reply.unrecognised("exit code 0 without any output"))
         }
-        ExitStatus::Code(UNSET) if matches!(run, Command::HasAddress(_)) => {
-            Err(reply.unrecognised("the container lacks the variable, or ipconfig fails there"))
-        }
-        ExitStatus::Code(code)
-            if matches!(run, Command::FindProcess(_)) && ![0, UNSEEN].contains(code) =>
-        {
-            Err(reply.unrecognised("the processes could not be listed"))
+        ExitStatus::Code(code) if let Some(why) = undecided(run, *code) => {
+            Err(reply.unrecognised(&why))
         }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,
@@ -140,6 +135,27 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
         }),
         ExitStatus::NotStarted(words) => Err(ErrorKind::ToolMissing.error(printable(words))),
     }
+}
+
+/// Why an exit code is no answer to what a command asks.
+fn undecided(run: &Command, code: i64) -> Option<String> {
+    let why = match (run, code) {
+        _ if is_crash(code) => return Some(format!("the program crashed: {}", exit_code(code))),
+        (Command::HasAddress(_), UNSET) => {
+            "the container lacks the variable, or ipconfig fails there"
+        }
+        (Command::FindProcess(_), code) if ![0, UNSEEN].contains(&code) => {
+            "the processes could not be listed"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+/// Whether an exit code is an NTSTATUS of severity error, which Windows gives a process that it cannot start or
+/// that it ends ([MS-ERREF] 2.3). Exit codes of Linux have eight bits.
+fn is_crash(code: i64) -> bool {
+    (code & 0xF000_0000) == 0xC000_0000
 }
 
 impl fmt::Display for ProgramExpectation {
@@ -251,6 +267,17 @@ mod tests {
         let error = read(&silent, &Command::WhoAmI).expect_err("its output is lost");
         assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
         let path = FilePath::parse(Os::Windows, r"C:\a").expect("a path");
-        assert!(read(&silent, &Command::Exists(path)).is_ok());
+        let exists = Command::Exists(path);
+        assert!(read(&silent, &exists).is_ok());
+        // containerd says 32 unsigned bits, and others a signed integer
+        for code in [0xC000_0142, -1_073_741_502] {
+            let crashed = ExecReply {
+                exit: ExitStatus::Code(code),
+                ..silent.clone()
+            };
+            let error = read(&crashed, &exists).expect_err("the program crashed");
+            assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
+            assert!(error.detail.contains("STATUS_DLL_INIT_FAILED"), "{error:?}");
+        }
     }
 }

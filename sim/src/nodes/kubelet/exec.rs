@@ -15,6 +15,7 @@ use crate::base::query::Query;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::play::{Player, Told};
+use crate::pods::course::hook::DLL_INIT_FAILED;
 use crate::pods::course::run::PodRun;
 use crate::program::{self, Place, Refusal, Started};
 
@@ -97,6 +98,9 @@ impl Session {
         }
         let input = sent.await.map_err(|_| Gone)?;
         self.run.exec_begins(&self.cluster).await;
+        if self.run.dies_at_start(self.place.family, &self.cluster) {
+            return Ok(status::exited(&self.argv, DLL_INIT_FAILED));
+        }
         let world = self.cluster.world();
         let view = self.cluster.view(&world);
         let started = program::start(&self.place, &self.argv, &input, &view);

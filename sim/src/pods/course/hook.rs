@@ -7,12 +7,16 @@ use k8s_openapi::api::core::v1::LifecycleHandler;
 use super::run::PodRun;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
+use crate::nodes::image::Family;
 use crate::nodes::play::{Player, Told};
 use crate::pods::container::Slot;
 use crate::pods::reach;
 use crate::program::kubernetes::kubelet::Lost;
 use crate::program::{self, Place, Refusal, Started};
 use crate::topology::Os;
+
+/// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
+pub(crate) const DLL_INIT_FAILED: u32 = 0xC000_0142;
 
 /// How many bytes of an exec's output the kubelet keeps (`pkg/probe/exec/exec.go`, `maxReadLength`).
 const MOST_OUTPUT: usize = 10 << 10;
@@ -98,6 +102,9 @@ impl Slot<'_> {
             return refused(&Refusal::RpcUnavailable);
         }
         self.run.exec_begins(self.cluster).await;
+        if self.run.dies_at_start(place.family, self.cluster) {
+            return Execed::Ended(DLL_INIT_FAILED, Vec::new());
+        }
         let world = self.cluster.world();
         let started = program::start(&place, command, b"", &self.cluster.view(&world));
         drop(world);
@@ -125,6 +132,12 @@ impl PodRun {
         place.os == Os::Windows
             && !place.host_process
             && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
+    }
+
+    /// Whether a program from an image of a family dies at its start, whoever starts it.
+    pub(crate) fn dies_at_start(&self, family: Family, cluster: &Cluster) -> bool {
+        let faults = cluster.faults.current();
+        family == Family::Servercore && self.node.suffers(FaultKind::ServercoreCrashes, &faults)
     }
 
     /// Waits until a program begins that is started in a running container.
