@@ -43,6 +43,8 @@ pub(super) enum Side {
     To,
     /// The way between both: a pool or a node where all ways from and to it fail.
     Way,
+    /// The same, for what carries everything: from a node that reaches pods on others all the same, it is the way alone.
+    Reach,
     /// The pool that it is about, or whose fixture failed.
     About,
     /// The nodes or the operating system named by what was seen, or else as `about`.
@@ -74,6 +76,9 @@ pub(super) struct Rule {
     /// Checks that also fail because of it, and do not show it.
     #[serde(default)]
     pub(super) explains: Vec<Pattern>,
+    /// Of checks that fail, those that it explains, where these are not all of them.
+    #[serde(default)]
+    pub(super) explains_failed: Option<Vec<Pattern>>,
     /// Checks that contradict it if they fail in the same place.
     #[serde(default)]
     pub(super) unless: Vec<Pattern>,

@@ -7,10 +7,10 @@ mod catalogue;
 mod place;
 mod trouble;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use catalogue::Component;
-use catalogue::{CATALOGUE, Rule};
+use catalogue::{CATALOGUE, Rule, Side};
 use place::Place;
 pub use place::Scope;
 use trouble::{All, Seen};
@@ -18,7 +18,7 @@ use trouble::{All, Seen};
 use crate::claims::Pattern;
 use crate::facts::PoolName;
 use crate::record::{CheckView, RunView};
-use crate::report::findings::places::pools;
+use crate::report::findings::places::{Pools, pools};
 use crate::text::{is_dns_subdomain, printable};
 use crate::verdict::Verdict;
 
@@ -57,45 +57,13 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
             .copied()
             .filter(|seen| fits.shows(seen))
             .collect();
-        if shows.is_empty() {
-            continue;
+        for (place, shows) in fits.places(shows, &all, &pools) {
+            let (of_it, rest): (Vec<_>, Vec<_>) = open
+                .into_iter()
+                .partition(|seen| fits.explains(seen, &place, &shows));
+            open = rest;
+            causes.push(fits.cause(&place, &of_it, &all, &pools));
         }
-        let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
-        let contradicts =
-            |seen: &&Seen<'_>| fits.about[seen.case] && families.contains(&seen.family());
-        let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
-        let place = Place::find(rule.side, &shows, &contradict, &pools);
-        // What kept checks from being observed explains nothing that was seen of the network
-        let fails = |seen: &Seen<'_>| seen.check.verdict() == Some(Verdict::Fail);
-        let of_network = |seen: &Seen<'_>| seen.check.planned.claim.area() == "net";
-        let any_fails = shows.iter().any(|seen| fails(seen));
-        let explains = |seen: &&Seen<'_>| {
-            let explained =
-                fits.explained[seen.case] && (any_fails || !fails(seen) || !of_network(seen));
-            fits.shows(seen) || explained && place.may_reach(seen)
-        };
-        let (of_it, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(explains);
-        open = rest;
-        let family = match families.first() {
-            Some(Some(family)) if families.len() == 1 => format!(" over {family}"),
-            _ => String::new(),
-        };
-        let node = place.node(&pools);
-        // A name that means something to a shell is in no cluster, but may be in a record
-        let node = node.filter(|node| is_dns_subdomain(node));
-        let look = rule
-            .look
-            .replace("{node}", node.as_deref().unwrap_or("NODE"));
-        causes.push(Cause {
-            component: rule.component,
-            scope: place.scope(),
-            says: format!("{}{family} {}", rule.says, place.words()),
-            beside: fits.works(&place, &of_it, &all),
-            likely: &rule.likely,
-            look: printable(&look),
-            link: rule.link.as_deref(),
-            checks: of_it.iter().map(|seen| seen.check).collect(),
-        });
     }
     causes.sort_by_key(|cause| {
         let mut verdicts = cause.checks.iter().map(|check| check.verdict());
@@ -107,16 +75,18 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
 
 /// Which cases of a run a rule is about.
 struct Fits<'r> {
-    rule: &'r Rule,
+    rule: &'static Rule,
     /// The cases by which its cause shows, by their places.
     about: Vec<bool>,
     explained: Vec<bool>,
+    /// The same of checks that fail.
+    explained_failed: Vec<bool>,
     /// The pools in which something contradicts it.
     contradicted: BTreeSet<Option<&'r PoolName>>,
 }
 
 impl<'r> Fits<'r> {
-    fn new(rule: &'r Rule, all: &'r All<'_>) -> Self {
+    fn new(rule: &'static Rule, all: &'r All<'_>) -> Self {
         let covers = |patterns: &[Pattern]| {
             let cases = all.cases.iter();
             let covered = cases.map(|case| patterns.iter().any(|one| one.covers(case)));
@@ -128,6 +98,7 @@ impl<'r> Fits<'r> {
             rule,
             about: covers(&rule.shown_by),
             explained: covers(&rule.explains),
+            explained_failed: covers(rule.explains_failed.as_ref().unwrap_or(&rule.explains)),
             contradicted: against.flat_map(pools_of).collect(),
         }
     }
@@ -144,6 +115,85 @@ impl<'r> Fits<'r> {
             && fits
             && !(self.rule.from_windows && is_linux)
             && !self.contradicted.contains(&from_pool(seen))
+    }
+
+    /// Where the cause is, with the checks that show it there. What is not in the whole cluster, or on all nodes of an
+    /// operating system, may have a cause of its own in each pool.
+    fn places<'s, 'v>(
+        &self,
+        shows: Vec<&'s Seen<'v>>,
+        all: &'s All<'v>,
+        pools: &Pools,
+    ) -> Vec<(Place, Vec<&'s Seen<'v>>)> {
+        if shows.is_empty() {
+            return Vec::new();
+        }
+        let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
+        let contradicts =
+            |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
+        let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
+        let find = |shows: &[&Seen<'_>]| {
+            Place::find(self.rule.side, shows, &contradict, &all.reaching, pools)
+        };
+        let place = find(&shows);
+        if self.rule.side != Side::From || !place.is_of_pools() {
+            return vec![(place, shows)];
+        }
+        let mut apart = BTreeMap::<_, Vec<_>>::new();
+        for seen in shows {
+            apart.entry(from_pool(seen)).or_default().push(seen);
+        }
+        let apart = apart.into_values();
+        apart.map(|shows| (find(&shows), shows)).collect()
+    }
+
+    /// Whether the cause at a place, which checks show, explains a check.
+    fn explains(&self, seen: &Seen<'_>, place: &Place, shows: &[&Seen<'_>]) -> bool {
+        if self.shows(seen) {
+            return shows.iter().any(|one| std::ptr::eq(*one, seen));
+        }
+        let fails = |seen: &Seen<'_>| seen.check.verdict() == Some(Verdict::Fail);
+        let explained = match fails(seen) {
+            // What kept checks from being observed explains nothing that was seen of the network
+            true if seen.check.planned.claim.area() == "net" => {
+                self.explained_failed[seen.case] && shows.iter().any(|seen| fails(seen))
+            }
+            true => self.explained_failed[seen.case],
+            false => self.explained[seen.case],
+        };
+        explained && place.may_reach(seen)
+    }
+
+    fn cause<'v>(
+        &self,
+        place: &Place,
+        of_it: &[&Seen<'v>],
+        all: &All<'_>,
+        pools: &Pools,
+    ) -> Cause<'v> {
+        let rule = self.rule;
+        let shows = of_it.iter().filter(|seen| self.shows(seen));
+        let families: BTreeSet<_> = shows.map(|seen| seen.family()).collect();
+        let family = match families.first() {
+            Some(Some(family)) if families.len() == 1 => format!(" over {family}"),
+            _ => String::new(),
+        };
+        let node = place.node(pools);
+        // A name that means something to a shell is in no cluster, but may be in a record
+        let node = node.filter(|node| is_dns_subdomain(node));
+        let look = rule
+            .look
+            .replace("{node}", node.as_deref().unwrap_or("NODE"));
+        Cause {
+            component: rule.component,
+            scope: place.scope(),
+            says: format!("{}{family} {}", rule.says, place.words()),
+            beside: self.works(place, of_it, all),
+            likely: &rule.likely,
+            look: printable(&look),
+            link: rule.link.as_deref(),
+            checks: of_it.iter().map(|seen| seen.check).collect(),
+        }
     }
 
     /// What works beside the cause: what its rule names, in the same place, and the same checks elsewhere.

@@ -35,6 +35,8 @@ pub(super) enum Place {
     Nodes(BTreeSet<End>),
     /// Between pools.
     Paths(BTreeSet<(PoolName, PoolName)>),
+    /// From nodes, which reach others, to pools.
+    Ways(BTreeSet<End>, BTreeSet<PoolName>),
 }
 
 impl Place {
@@ -44,7 +46,7 @@ impl Place {
             Self::Os(..) => Scope::Os,
             Self::Pools(_) => Scope::Pool,
             Self::Nodes(_) => Scope::Node,
-            Self::Paths(_) => Scope::Path,
+            Self::Paths(_) | Self::Ways(..) => Scope::Path,
         }
     }
 
@@ -53,8 +55,10 @@ impl Place {
         side: Side,
         troubles: &[&Seen<'_>],
         well: &[&Seen<'_>],
+        reaching: &BTreeSet<End>,
         pools: &Pools,
     ) -> Self {
+        let find = |side| Self::find(side, troubles, well, reaching, pools);
         match side {
             Side::Cluster => Self::Cluster,
             Side::From => Self::at(troubles, well, pools, |seen| seen.from.as_ref()),
@@ -66,7 +70,7 @@ impl Place {
             Side::Named => {
                 // `a, b, c and 7 more` names a few of many
                 if troubles.iter().any(|seen| seen.text.contains(" more")) {
-                    return Self::find(Side::About, troubles, well, pools);
+                    return find(Side::About);
                 }
                 let named = troubles.iter().flat_map(|seen| &seen.named);
                 let nodes: BTreeSet<_> = named
@@ -79,11 +83,15 @@ impl Place {
                     false => nodes,
                 };
                 match named.is_empty() {
-                    true => Self::find(Side::About, troubles, well, pools),
+                    true => find(Side::About),
                     false => Self::of_nodes(named, pools),
                 }
             }
-            Side::Way => Self::way(troubles, well, pools),
+            Side::Way | Side::Reach => {
+                let none = BTreeSet::new();
+                let reaching = if side == Side::Reach { reaching } else { &none };
+                Self::way(troubles, well, reaching, pools).unwrap_or_else(|| find(Side::From))
+            }
         }
     }
 
@@ -155,13 +163,23 @@ impl Place {
         }
     }
 
-    fn way(troubles: &[&Seen<'_>], well: &[&Seen<'_>], pools: &Pools) -> Self {
-        if let Some(nodes) = common(troubles, well, pools) {
-            return Self::Nodes(nodes);
-        }
+    /// The way on which checks are in trouble, if they are on one.
+    fn way(
+        troubles: &[&Seen<'_>],
+        well: &[&Seen<'_>],
+        reaching: &BTreeSet<End>,
+        pools: &Pools,
+    ) -> Option<Self> {
         let failed = ways(troubles);
+        if let Some(nodes) = common(troubles, well, pools) {
+            let to: BTreeSet<_> = failed.into_iter().map(|(_, to)| to).collect();
+            return Some(match nodes.is_subset(reaching) && !to.is_empty() {
+                true => Self::Ways(nodes, to),
+                false => Self::Nodes(nodes),
+            });
+        }
         if failed.is_empty() {
-            return Self::find(Side::From, troubles, well, pools);
+            return None;
         }
         let passed = ways(well);
         let meets = |way: &(PoolName, PoolName), pool: &PoolName| way.0 == *pool || way.1 == *pool;
@@ -176,26 +194,46 @@ impl Place {
                 |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|from| from.pool == **pool);
             let troubles: Vec<_> = troubles.iter().filter(of_it).copied().collect();
             let well: Vec<_> = well.iter().filter(of_it).copied().collect();
-            return match troubles.is_empty() {
+            return Some(match troubles.is_empty() {
                 true => Self::of_pools(BTreeSet::from([(*pool).clone()]), pools),
                 false => Self::at(&troubles, &well, pools, |seen| seen.from.as_ref()),
-            };
+            });
         }
         let between = failed.iter().filter(apart).count() > 0;
-        match between && !passed.iter().any(|way| apart(&way)) && pools.len() > 2 {
+        let is_whole = between && !passed.iter().any(|way| apart(&way)) && pools.len() > 2;
+        Some(match is_whole {
             true => Self::Cluster,
             false => Self::Paths(failed),
+        })
+    }
+
+    /// Whether it is of several pools, or of nodes of several.
+    pub(super) fn is_of_pools(&self) -> bool {
+        match self {
+            Self::Pools(pools) => pools.len() > 1,
+            Self::Nodes(nodes) => {
+                let pools: BTreeSet<_> = nodes.iter().map(|end| &end.pool).collect();
+                pools.len() > 1
+            }
+            Self::Cluster | Self::Os(..) | Self::Paths(_) | Self::Ways(..) => false,
         }
     }
 
     /// Whether a check may be in trouble because of a cause here.
     pub(super) fn may_reach(&self, seen: &Seen<'_>) -> bool {
         let ends = || seen.from.iter().chain(&seen.to).chain(&seen.named);
+        let is_of = |nodes: &BTreeSet<End>, end: &End| {
+            nodes.contains(end) || end.node.is_none() && has_pool(nodes, end)
+        };
         match self {
             Self::Cluster => true,
             Self::Os(_, pools) | Self::Pools(pools) => ends().any(|end| pools.contains(&end.pool)),
-            Self::Nodes(nodes) => {
-                ends().any(|end| nodes.contains(end) || end.node.is_none() && has_pool(nodes, end))
+            Self::Nodes(nodes) => ends().any(|end| is_of(nodes, end)),
+            Self::Ways(nodes, _) => {
+                let from = seen.from.as_ref().or(seen.to.as_ref());
+                from.into_iter()
+                    .chain(&seen.named)
+                    .any(|end| is_of(nodes, end))
             }
             Self::Paths(paths) => {
                 let pools: BTreeSet<_> = paths.iter().flat_map(|(from, to)| [from, to]).collect();
@@ -206,7 +244,7 @@ impl Place {
 
     /// Whether one of its nodes is at an end of its pools; `None` if it is not of nodes, or the end of no node of theirs.
     pub(super) fn has_node(&self, end: &End) -> Option<bool> {
-        let Self::Nodes(nodes) = self else {
+        let (Self::Nodes(nodes) | Self::Ways(nodes, _)) = self else {
             return None;
         };
         let is_near = end.node.is_some() && has_pool(nodes, end);
@@ -222,7 +260,9 @@ impl Place {
         match self {
             Self::Cluster => pools.keys().rev().find_map(of_pool),
             Self::Os(_, names) | Self::Pools(names) => names.iter().find_map(of_pool),
-            Self::Nodes(nodes) => nodes.iter().find_map(|end| end.node.clone()),
+            Self::Nodes(nodes) | Self::Ways(nodes, _) => {
+                nodes.iter().find_map(|end| end.node.clone())
+            }
             Self::Paths(paths) => paths.iter().rev().find_map(|(from, _)| of_pool(from)),
         }
     }
@@ -237,18 +277,19 @@ impl Place {
             let names: Vec<_> = names.into_iter().take(NAMED).collect();
             format!("{}{more}", printable(&names.join(", ")))
         };
+        let on = |nodes: &BTreeSet<End>| {
+            let names: Vec<_> = nodes.iter().filter_map(|end| end.node.as_deref()).collect();
+            let word = if names.len() == 1 { "node" } else { "nodes" };
+            format!("{word} {}", list(names))
+        };
+        let all = |names: &BTreeSet<PoolName>| list(names.iter().map(PoolName::as_str).collect());
         match self {
             Self::Cluster => "in the whole cluster".to_owned(),
             Self::Os(Os::Linux, _) => "on Linux nodes".to_owned(),
             Self::Os(Os::Windows, _) => "on Windows nodes of every pool".to_owned(),
-            Self::Pools(names) => {
-                format!("in {}", list(names.iter().map(PoolName::as_str).collect()))
-            }
-            Self::Nodes(nodes) => {
-                let names: Vec<_> = nodes.iter().filter_map(|end| end.node.as_deref()).collect();
-                let word = if names.len() == 1 { "node" } else { "nodes" };
-                format!("on {word} {}", list(names))
-            }
+            Self::Pools(names) => format!("in {}", all(names)),
+            Self::Nodes(nodes) => format!("on {}", on(nodes)),
+            Self::Ways(nodes, to) => format!("from {} to {}", on(nodes), all(to)),
             Self::Paths(paths) => {
                 let ways = paths
                     .iter()
@@ -263,7 +304,9 @@ impl Place {
         match self {
             Self::Cluster => None,
             Self::Os(_, pools) | Self::Pools(pools) => Some(pools.clone()),
-            Self::Nodes(nodes) => Some(nodes.iter().map(|end| end.pool.clone()).collect()),
+            Self::Nodes(nodes) | Self::Ways(nodes, _) => {
+                Some(nodes.iter().map(|end| end.pool.clone()).collect())
+            }
             Self::Paths(paths) => Some(paths.iter().map(|(from, _)| from.clone()).collect()),
         }
     }

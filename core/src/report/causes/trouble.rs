@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
-use crate::method::SourceKind;
+use crate::method::{Comparison, SourceKind};
 use crate::record::{CheckView, RunView};
 use crate::report::findings::places::Pools;
 use crate::verdict::{Reason, Verdict};
@@ -85,6 +85,8 @@ pub(super) struct All<'v> {
     /// Those that are as in a healthy cluster.
     pub(super) well: Vec<Seen<'v>>,
     pub(super) cases: Vec<&'v str>,
+    /// Nodes from which pods on others are reached.
+    pub(super) reaching: BTreeSet<End>,
 }
 
 impl<'v> All<'v> {
@@ -112,8 +114,33 @@ impl<'v> All<'v> {
                 | None => {}
             }
         }
+        let reaches = all.well.iter().filter(|seen| reaches_others(seen));
+        let reaches = reaches.chain(all.troubles.iter().filter(|seen| reaches_linux(seen)));
+        let nodes = reaches.filter_map(|seen| seen.from.clone().filter(|end| end.node.is_some()));
+        all.reaching = nodes.collect();
         all
     }
+}
+
+/// Whether a check that is well says that a node reaches pods on others: those of the cluster's DNS, which are on Linux
+/// nodes, are on others than a Windows node.
+fn reaches_others(seen: &Seen<'_>) -> bool {
+    let from = seen.from.as_ref();
+    let is_windows = from.is_some_and(|from| from.pool != PoolName::linux());
+    match seen.check.planned.claim.as_str() {
+        "net.pod-to-pod-cross-os" | "net.pod-to-pod-cross-node" | "net.node-to-pod" => true,
+        "net.dns-service" => is_windows,
+        _ => false,
+    }
+}
+
+/// Whether a check in trouble says that its node reaches pods on Linux nodes: its control does.
+fn reaches_linux(seen: &Seen<'_>) -> bool {
+    let last = seen.check.attempts.last();
+    let mut controls = last.into_iter().flat_map(|attempt| &attempt.assertions);
+    controls.any(|control| {
+        control.name == "between-linux" && matches!(control.comparison, Some(Comparison::Met(_)))
+    })
 }
 
 /// The names of nodes, found at once in clusters of many.
