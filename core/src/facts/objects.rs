@@ -74,6 +74,9 @@ pub struct GmsaFact {
     pub crd: bool,
     /// Names of webhook configurations that are gMSA's.
     pub webhooks: Vec<String>,
+    /// Whether one of them sees the pods of whatever namespace a run makes.
+    #[serde(default)]
+    pub everywhere: bool,
 }
 
 /// The running workloads, as far as claims are about them.

@@ -429,7 +429,7 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn facts(server: &str, nodes: Json) -> Facts {
         let all = json!({"server": server, "cluster": "uid", "nodes": nodes, "dns": null,
-            "workloads": {}});
+            "workloads": {}, "gmsa": {"crd": true, "webhooks": [], "everywhere": true}});
         values::facts(all.as_object().expect("values"))
     }
 

@@ -35,6 +35,8 @@ pub struct Exception {
 pub enum ClusterPart {
     /// A webhook of gMSA that sees pods.
     GmsaWebhook,
+    /// A webhook of gMSA that sees the pods of whatever namespace a run makes.
+    GmsaWebhookEverywhere,
     /// `metrics.k8s.io`, served and available.
     MetricsApi,
 }
@@ -46,6 +48,7 @@ impl ClusterPart {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::GmsaWebhook => "a webhook of gMSA that sees pods",
+            Self::GmsaWebhookEverywhere => "a webhook of gMSA that sees the pods of all namespaces",
             Self::MetricsApi => "a metrics API that is available",
         }
     }
@@ -54,6 +57,7 @@ impl ClusterPart {
     fn is_there(self, facts: &Facts) -> Result<bool, &str> {
         match self {
             Self::GmsaWebhook => facts.gmsa.known().map(|gmsa| !gmsa.webhooks.is_empty()),
+            Self::GmsaWebhookEverywhere => facts.gmsa.known().map(|gmsa| gmsa.everywhere),
             Self::MetricsApi => facts.metrics_api.known().copied(),
         }
     }

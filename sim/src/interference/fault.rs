@@ -25,6 +25,8 @@ pub enum Fault {
     AdmissionAllowsResize,
     /// No quota keeps a pod out.
     QuotaIgnored,
+    /// The webhook of gMSA lets everything through.
+    GmsaUnchecked,
     /// A `ValidatingAdmissionPolicy` refuses every creation and change of a resource; the flag tells whether
     /// its validation gives the reason `Forbidden`, which becomes 403, or none, which becomes 422 and
     /// `Invalid` (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
@@ -143,13 +145,18 @@ impl FromStr for Fault {
             "answers-403" => Self::Answers403(Resources(needed()?.to_owned())),
             "token-expires" => Self::TokenExpires(number()?),
             "server-restarts" => Self::ServerRestarts(number()?),
-            "admission-allows-resize" | "aggregated-down" | "hostile-texts" | "quota-ignored"
+            "admission-allows-resize"
+            | "aggregated-down"
+            | "gmsa-unchecked"
+            | "hostile-texts"
+            | "quota-ignored"
                 if parameter.is_some() =>
             {
                 return Err(wrong());
             }
             "admission-allows-resize" => Self::AdmissionAllowsResize,
             "quota-ignored" => Self::QuotaIgnored,
+            "gmsa-unchecked" => Self::GmsaUnchecked,
             "aggregated-down" => Self::AggregatedDown,
             "hostile-texts" => Self::HostileTexts,
             unknown => return Err(FaultError::Unknown(unknown.to_owned())),

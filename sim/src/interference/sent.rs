@@ -59,7 +59,12 @@ async fn reviewed(
         request.headers_mut().insert(ACCEPT, JSON);
         let response = client.send(request).await?;
         let status = response.status();
-        let refusals = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::FORBIDDEN];
+        // Webhooks choose the code
+        let refusals = [
+            StatusCode::UNPROCESSABLE_ENTITY,
+            StatusCode::FORBIDDEN,
+            StatusCode::NOT_FOUND,
+        ];
         if !status.is_success() && !refusals.contains(&status) {
             return Ok(response);
         }

@@ -61,4 +61,7 @@ pub enum Effect {
         /// The reason in the refusal.
         says: String,
     },
+    /// A pod that names a credential spec of a gMSA is refused by the webhook of this name, since there is none
+    /// (kubernetes-sigs/windows-gmsa, `admission-webhook/webhook.go` and `kube_client.go`).
+    CredentialSpecs(String),
 }

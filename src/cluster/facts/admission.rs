@@ -37,6 +37,8 @@ pub(super) struct Webhooks {
     pub(super) seeing: Vec<WebhookFact>,
     /// The names of gMSA's configurations.
     pub(super) gmsa: Vec<String>,
+    /// Whether one of them sees the pods of whatever namespace a run makes.
+    pub(super) gmsa_everywhere: bool,
 }
 
 pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
@@ -46,11 +48,13 @@ pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
     );
     let entries = mutating?.into_iter().chain(validating?);
     let (seeing, gmsa): (Vec<_>, Vec<_>) = entries.unzip();
-    let mut gmsa: Vec<_> = gmsa.into_iter().flatten().collect();
+    let gmsa = gmsa.into_iter().flatten();
+    let (mut gmsa, everywhere): (Vec<_>, Vec<_>) = gmsa.unzip();
     gmsa.dedup();
     Ok(Webhooks {
         seeing: seeing.concat(),
         gmsa,
+        gmsa_everywhere: everywhere.contains(&true),
     })
 }
 
@@ -72,16 +76,17 @@ async fn configurations(
     api: &Api,
     resource: &str,
     kind: &str,
-) -> Result<Vec<(Vec<WebhookFact>, Option<String>)>, Unread> {
+) -> Result<Vec<(Vec<WebhookFact>, Option<(String, bool)>)>, Unread> {
     list(api, &path(resource), |object| {
         let configuration = word(&object["metadata"]["name"]);
         let webhooks = items(&object["webhooks"]);
         // kubernetes-sigs/windows-gmsa charts/gmsa/templates
-        let is_gmsa = webhooks.clone().any(|webhook| {
+        let gmsa = webhooks.clone().filter(|webhook| {
             webhook["name"]
                 .as_str()
                 .is_some_and(|name| name.contains("windows-gmsa"))
         });
+        let gmsa: Vec<_> = gmsa.map(sees_new_pods_everywhere).collect();
         let seeing = webhooks.filter_map(|webhook| {
             let resources = matched(&webhook["rules"], &Json::Null);
             (!resources.is_empty()).then(|| WebhookFact {
@@ -98,9 +103,36 @@ async fn configurations(
             })
         });
         let seeing = seeing.collect();
-        Some((seeing, is_gmsa.then_some(configuration)))
+        let is_gmsa = !gmsa.is_empty();
+        Some((
+            seeing,
+            is_gmsa.then(|| (configuration, gmsa.contains(&true))),
+        ))
     })
     .await
+}
+
+/// Whether a webhook sees new pods in whatever namespace a run makes: it selects by no label that such a namespace,
+/// or a pod, may lack or have.
+fn sees_new_pods_everywhere(webhook: &Json) -> bool {
+    let selects = |field: &str| items(&webhook[field]["matchExpressions"]);
+    // No namespace of a run is called by a name that somebody knew before
+    let leaves_some_out = |rule: &Json| {
+        let other = ["kubernetes.io/metadata.name", "windows.k8s.io/disabled"];
+        rule["operator"] == "NotIn" && other.iter().any(|key| rule["key"] == *key)
+    };
+    let rules = items(&webhook["rules"]);
+    let mut creates = rules.filter(|rule| {
+        let mut operations = items(&rule["operations"]);
+        operations.any(|operation| operation == "*" || operation == "CREATE")
+            && resources(rule).any(|resource| resource == "pods")
+    });
+    let is_empty = |value: &Json| value.as_object().is_none_or(serde_json::Map::is_empty);
+    creates.next().is_some()
+        && selects("namespaceSelector").all(leaves_some_out)
+        && is_empty(&webhook["namespaceSelector"]["matchLabels"])
+        && is_empty(&webhook["objectSelector"])
+        && items(&webhook["matchConditions"]).next().is_none()
 }
 
 async fn bound_policies(api: &Api, resource: &str, kind: &str) -> Result<Vec<WebhookFact>, Unread> {
@@ -241,10 +273,32 @@ mod tests {
         put(&fake, "v1", VALIDATING_WEBHOOKS, object);
         let found = webhooks(&fake.api()).await.expect("read");
         assert_eq!(found.gmsa, ["gmsa"]);
+        assert!(found.gmsa_everywhere);
         let seeing = found.seeing.iter();
         let seeing = seeing.map(|one| (one.mutates, one.dry_run, one.failure_policy.as_str()));
         let inject_and_gmsa = [(true, false, "Ignore"), (false, true, "Fail")];
         assert_eq!(seeing.collect::<Vec<_>>(), inject_and_gmsa);
+    }
+
+    #[test]
+    fn a_webhook_that_selects_may_not_see_the_pods_of_a_run() {
+        let pods = rule(&[""], &["pods"], &["CREATE"]);
+        let with = |key: &str, value: Json| {
+            let mut webhook = json!({"rules": pods});
+            webhook[key] = value;
+            sees_new_pods_everywhere(&webhook)
+        };
+        let rule_of = |key: &str, operator: &str| json!({"matchExpressions": [{"key": key, "operator": operator, "values": ["gmsa"]}]});
+        let named = "kubernetes.io/metadata.name";
+        assert!(with("namespaceSelector", rule_of(named, "NotIn")));
+        assert!(with("objectSelector", json!({})));
+        assert!(!with("namespaceSelector", rule_of(named, "In")));
+        assert!(!with("namespaceSelector", rule_of("team", "NotIn")));
+        let labels = json!({"matchLabels": {"gmsa": "on"}});
+        assert!(!with("namespaceSelector", labels.clone()));
+        assert!(!with("objectSelector", labels));
+        assert!(!with("matchConditions", json!([{"name": "some"}])));
+        assert!(!with("rules", rule(&[""], &["pods"], &["UPDATE"])));
     }
 
     #[tokio::test(start_paused = true)]

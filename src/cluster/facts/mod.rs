@@ -128,6 +128,7 @@ async fn apart(api: &Api) -> Facts {
         (Ok(hooks), Ok(crd)) => Ok(GmsaFact {
             crd,
             webhooks: hooks.gmsa.clone(),
+            everywhere: hooks.gmsa_everywhere,
         }),
         (Err(unread), _) => Err(unread.clone()),
         (_, Err(unread)) => Err(unread),

@@ -1,6 +1,8 @@
 //! The clusters of the rows in the table of faults: their nodes and their other objects.
 
-use hybrid_sim::{IpFamilies, NamedTopology, NetworkMode, NodeSpec, Pool, TaintSpec, Topology};
+use hybrid_sim::{
+    Effect, IpFamilies, NamedTopology, NetworkMode, NodeSpec, Pool, TaintSpec, Topology,
+};
 use serde_json::Value;
 use winconform::cli::named_topology;
 
@@ -19,6 +21,9 @@ const FARGATE: &str = "-fargate";
 /// A Linux node of a system pool and a Windows node on spot capacity beside the others, as AKS marks them.
 const SPARED: &str = "-spared";
 
+/// The webhook of gMSA, which looks credential specs up.
+const GMSA: &str = "-gmsa";
+
 /// Two nodes in each pool.
 const PAIRS: &str = "-pairs";
 
@@ -29,7 +34,9 @@ pub(crate) fn of_row(name: &str) -> Topology {
     let (known, mut rest) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
     let (_, mut topology) = named_topology(known).expect("it is known");
     while !rest.is_empty() {
-        let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, PAIRS];
+        let known = [
+            DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, GMSA, PAIRS,
+        ];
         let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
         let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
         change(&mut topology, suffix);
@@ -45,7 +52,12 @@ fn change(topology: &mut Topology, suffix: &str) {
     if suffix == CALICO {
         let objects = &mut topology.api.objects;
         objects.retain(|object| !of_flannel(object));
-        objects.extend(calico());
+        objects.extend(listed("calico"));
+    }
+    if suffix == GMSA {
+        let name = "admission-webhook.windows-gmsa.sigs.k8s.io".to_owned();
+        topology.api.effects.push(Effect::CredentialSpecs(name));
+        topology.api.objects.extend(listed("gmsa"));
     }
     if suffix == FARGATE {
         let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
@@ -116,9 +128,9 @@ fn of_flannel(object: &Value) -> bool {
     object["metadata"]["namespace"] == "kube-flannel"
 }
 
-/// The objects by which the tool recognises Calico.
-fn calico() -> Vec<Value> {
-    let path = table::folder().join("clusters/calico.yaml");
+/// The objects of a file, by which the tool recognises what a cluster has.
+fn listed(file: &str) -> Vec<Value> {
+    let path = table::folder().join(format!("clusters/{file}.yaml"));
     let text = std::fs::read_to_string(path).expect("text");
     let list: Value = serde_saphyr::from_str(&text).expect("objects");
     list["items"].as_array().cloned().expect("a list")

@@ -21,6 +21,9 @@ const NO_RESIZE: &str = "windows pods cannot be resized";
 
 /// kubernetes 1.37.0, apiserver, pkg/admission/plugin/resourcequota/controller.go.
 const OVER_QUOTA: &str = " is forbidden: exceeded quota: ";
+/// What a refusal by the webhook of gMSA begins with (kubernetes-sigs/windows-gmsa, `charts/gmsa/templates`).
+const OF_GMSA: &str =
+    "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: ";
 
 /// The state of a request that passes through a faulty admission.
 #[derive(Debug)]
@@ -133,10 +136,16 @@ impl<'a> Review<'a> {
         let (Ok(status), false) = (status, self.holder.change == Change::Apply) else {
             return Next::Stands;
         };
-        let over = status["message"]
-            .as_str()
-            .is_some_and(|said| said.contains(OVER_QUOTA));
-        if over && self.faults.contains(&Fault::QuotaIgnored) {
+        let says = |words| {
+            let said = status["message"].as_str();
+            said.is_some_and(|said| said.contains(words))
+        };
+        let forgotten = [
+            (Fault::QuotaIgnored, OVER_QUOTA),
+            (Fault::GmsaUnchecked, OF_GMSA),
+        ];
+        let mut forgotten = forgotten.into_iter();
+        if forgotten.any(|(fault, words)| self.faults.contains(&fault) && says(words)) {
             return Next::Pretend(self.pretence());
         }
         let causes = status["details"]["causes"].as_array();
@@ -253,6 +262,7 @@ fn is_of_admission(fault: &Fault) -> bool {
             | Fault::AdmissionInjects(..)
             | Fault::AdmissionAllowsResize
             | Fault::QuotaIgnored
+            | Fault::GmsaUnchecked
     )
 }
 

@@ -13,6 +13,7 @@ fn every_fault_is_read_as_it_is_written() {
         "admission-drops=container.lifecycle.stopSignal",
         "admission-allows-resize",
         "quota-ignored",
+        "gmsa-unchecked",
         "admission-refuses=*",
         "admission-refuses=pods:Forbidden",
         "webhook-refuses=deployments",

@@ -37,6 +37,7 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     for effect in &state.effects {
         webhooks::act(state, effect, &namespace, is_of_client, spec).map_err(forbidden)?;
     }
+    webhooks::look_up(state, spec)?;
     for key in ["not-ready", "unreachable"] {
         let key = format!("node.kubernetes.io/{key}");
         let has = |one: &Value| {

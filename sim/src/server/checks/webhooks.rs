@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::refusal::Refusal;
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::topology::Effect;
@@ -62,8 +63,30 @@ pub(super) fn act(
                 return Err(says.clone());
             }
         }
+        Effect::CredentialSpecs(_) => {}
     }
     Ok(())
+}
+
+/// Refuses a new pod that names a credential spec where a webhook looks for it: there is none.
+pub(super) fn look_up(state: &State, spec: &Value) -> Result<(), Refusal> {
+    let mut webhooks = state.effects.iter().filter_map(|effect| match effect {
+        Effect::CredentialSpecs(webhook) => Some(webhook),
+        _ => None,
+    });
+    let Some(webhook) = webhooks.next() else {
+        return Ok(());
+    };
+    let containers = ["containers", "initContainers"].map(|list| spec[list].items());
+    let mut all = std::iter::once(spec).chain(containers.into_iter().flatten());
+    let named = all
+        .find_map(|of| of["securityContext"]["windowsOptions"]["gmsaCredentialSpecName"].as_str());
+    named.map_or(Ok(()), |name| {
+        let words = format!(
+            "admission webhook \"{webhook}\" denied the request: cred spec {name} does not exist"
+        );
+        Err(Refusal::new(404, words))
+    })
 }
 
 /// Whether a pod's node selector names Windows; other rules that keep it there do not count.

@@ -99,7 +99,13 @@ pub(super) fn read_api(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>) -> Ap
 
 /// What a webhook does: the one key says which.
 fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
-    const KNOWN: [&str; 4] = ["resource", "toleration", "sidecar", "host-denied"];
+    const KNOWN: [&str; 5] = [
+        "resource",
+        "toleration",
+        "sidecar",
+        "host-denied",
+        "credential-specs",
+    ];
     let entry = decoder.tagged(node, "effect of a webhook", &KNOWN)?;
     let node = &entry.node;
     match entry.key.as_str() {
@@ -117,6 +123,10 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
         "sidecar" => {
             let [name, image] = read_texts(decoder, node, "`sidecar`", ["name", "image"])?;
             Some(Effect::Sidecar { name, image })
+        }
+        "credential-specs" => {
+            let [webhook] = read_texts(decoder, node, "`credential-specs`", ["webhook"])?;
+            Some(Effect::CredentialSpecs(webhook))
         }
         _ => {
             let keys = ["unless", "client", "says"];
