@@ -107,6 +107,7 @@ fn chosen() -> Outcome {
             "host-path",
             "jobs",
             "leaving",
+            "limited",
             "memory-medium",
             "names",
             "nano-server",

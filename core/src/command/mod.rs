@@ -11,7 +11,7 @@ mod windows;
 
 pub use http::{Curl, Host, HttpGet, HttpSession};
 pub use values::{FilePath, ServiceName, Token, VariableName};
-pub(crate) use windows::{UNSEEN, UNSET};
+pub(crate) use windows::{NO, UNSET};
 
 use std::net::IpAddr;
 
@@ -74,8 +74,14 @@ pub enum Command {
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
     /// Ends with 0 where a process that the container sees has the word in its command line (Microsoft,
-    /// `Win32_Process`), and with [`UNSEEN`] where none has; Windows only.
+    /// `Win32_Process`), and with [`NO`] where none has; Windows only.
     FindProcess(Token),
+    /// Ends with 0 where a program that is busy for four seconds gets less than three quarters of a processor, and
+    /// with [`NO`] where it gets more; Windows only.
+    CpuLimited,
+    /// Ends with 0 where a program is refused so many MiB of memory, and with [`NO`] where it gets them; Windows
+    /// only.
+    MemoryLimited(u32),
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
     /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends

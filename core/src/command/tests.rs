@@ -94,6 +94,8 @@ fn examples() -> Vec<Command> {
         Command::HasAddress(variable("W_A")),
         Command::Processes,
         Command::FindProcess(token()),
+        Command::CpuLimited,
+        Command::MemoryLimited(640),
         Command::FindUser(token()),
         Command::ParentDomain,
     ]);

@@ -69,6 +69,8 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         // Without a heading, which is in the system's language
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
         Command::FindProcess(word) => powershell(&find_process(word)),
+        Command::CpuLimited => powershell(&cpu_limited()),
+        Command::MemoryLimited(mebibytes) => powershell(&memory_limited(*mebibytes)),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::Services(names) => {
@@ -103,15 +105,33 @@ fn headed(program: &str, arguments: &[String]) -> Vec<String> {
     cmd(&arguments.iter().map(run).collect::<Vec<_>>().join("& "))
 }
 
-/// What a command ends with that finds no process; PowerShell ends with 1 where a script fails.
-pub(crate) const UNSEEN: i64 = 2;
+/// What a script ends with whose answer is no; PowerShell ends with 1 where a script fails.
+pub(crate) const NO: i64 = 2;
 
 /// The script prints no command line, which may hold secrets. PowerShell's own command line has the script encoded.
-/// Without the preference, PowerShell writes its progress as XML to the other stream.
 fn find_process(word: &Token) -> String {
     format!(
-        "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance \
-         Win32_Process | Where-Object {{ $_.CommandLine -like '*{word}*' }}) {{ exit 0 }} else {{ exit {UNSEEN} }}"
+        "if (Get-CimInstance Win32_Process | Where-Object {{ $_.CommandLine -like '*{word}*' }}) \
+         {{ exit 0 }} else {{ exit {NO} }}"
+    )
+}
+
+/// The kubelet limits a container's share of all processors of its node, whose number old ones take for 64 at most
+/// (kubernetes, `pkg/kubelet/kuberuntime/kuberuntime_container_windows.go`).
+fn cpu_limited() -> String {
+    format!(
+        "$own = [Diagnostics.Process]::GetCurrentProcess(); $before = $own.TotalProcessorTime; \
+         $clock = [Diagnostics.Stopwatch]::StartNew(); while ($clock.ElapsedMilliseconds -lt 4000) {{ }}; \
+         $own.Refresh(); $used = ($own.TotalProcessorTime - $before).TotalMilliseconds; \
+         if ($used -lt 0.75 * $clock.ElapsedMilliseconds) {{ exit 0 }} else {{ exit {NO} }}"
+    )
+}
+
+/// The job object of a container has its limit, and Windows refuses its processes what is beyond that.
+fn memory_limited(mebibytes: u32) -> String {
+    format!(
+        "try {{ $held = [byte[]]::new({mebibytes}MB) }} catch {{ \
+         if ($_.Exception.GetBaseException() -is [OutOfMemoryException]) {{ exit 0 }}; throw }}; exit {NO}"
     )
 }
 
@@ -126,7 +146,11 @@ fn cmd(script: &str) -> Vec<String> {
 }
 
 /// Runs a script in PowerShell, encoded so that no shell on the way reads it.
+/// Without the second preference, it writes its progress as XML to the other stream.
 fn powershell(script: &str) -> Vec<String> {
+    let script = format!(
+        "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; {script}"
+    );
     let encoded: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let encoded = STANDARD.encode(encoded);
     let flags = [

@@ -12,8 +12,9 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 20] = [
+const PROGRAMS: [&str; 22] = [
     "access",
+    "cpu-limited",
     "csi-proxy-pipes",
     "environment",
     "exists",
@@ -25,6 +26,7 @@ const PROGRAMS: [&str; 20] = [
     "has-address",
     "links",
     "load-balancers",
+    "memory-limited",
     "parent-domain",
     "ports",
     "processes",
@@ -199,6 +201,9 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "read-file" => Command::ReadFile(path(decoder, node)?),
         "find-process" => Command::FindProcess(read_token(decoder, node)?),
         "find-user" => Command::FindUser(read_token(decoder, node)?),
+        "memory-limited" => {
+            Command::MemoryLimited(decoder.whole(node, "MiB of memory", (1, 4096))?)
+        }
         "streams" => Command::Streams(read_token(decoder, node)?),
         "environment" => {
             Command::Environment(decoder.each(node, "`environment`", read_variable)?)
@@ -240,6 +245,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 .fields(node, "a program without arguments")?
                 .finish(decoder);
             match alone {
+                "cpu-limited" => Command::CpuLimited,
                 "csi-proxy-pipes" => Command::CsiProxyPipes,
                 "load-balancers" => Command::LoadBalancers,
                 "parent-domain" => Command::ParentDomain,

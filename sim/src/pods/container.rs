@@ -29,6 +29,9 @@ const A_MOMENT: Duration = Duration::from_millis(500);
 /// The exit code that containerd reports for a container that a restart of its node ended.
 const UNKNOWN: u32 = 255;
 
+/// The exit code of a process that SIGKILL ended.
+const KILLED: u32 = 137;
+
 /// A run longer than this resets the back-off: twice the longest pause (client-go, `backoff.go`).
 const LONG: Duration = Duration::from_mins(10);
 
@@ -53,6 +56,8 @@ enum End {
     /// The `postStart` hook failed with this message.
     Hook(String),
     NodeDown,
+    /// It used more memory than it may.
+    OutOfMemory,
 }
 
 impl Slot<'_> {
@@ -298,6 +303,7 @@ impl Slot<'_> {
         };
         let reason = match (&end, code) {
             (End::NodeDown, _) => "Unknown",
+            (End::OutOfMemory, _) => "OOMKilled",
             (_, 0) => "Completed",
             _ => "Error",
         };
@@ -345,6 +351,7 @@ impl Slot<'_> {
             biased;
             code = &mut program => return (code, End::Itself),
             () = self.crashes() => return (1, End::Itself),
+            () = self.is_killed() => return (KILLED, End::OutOfMemory),
             () = run.node.down() => return (UNKNOWN, End::NodeDown),
             () = run.ends() => {
                 let message = format!("Stopping container {name}");
@@ -366,6 +373,15 @@ impl Slot<'_> {
             code = &mut program => (code, end),
             () = run.node.down() => (UNKNOWN, End::NodeDown),
             code = self.stop(stop, argv) => (code, end),
+        }
+    }
+
+    /// Waits until it is killed for the memory that it uses.
+    async fn is_killed(self) {
+        let place = self.read(|container| container.place.clone()).flatten();
+        match place.and_then(|place| place.limits.kills) {
+            Some(kills) => kills.notified().await,
+            None => std::future::pending().await,
         }
     }
 

@@ -29,6 +29,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::network::Origin;
 use crate::nodes::files::Files;
 use crate::nodes::image::{self, Family};
@@ -72,6 +74,16 @@ pub(crate) struct Place {
     pub(crate) domain: Option<String>,
     /// Whether its network is one of its own, without an adapter.
     pub(crate) apart: bool,
+    pub(crate) limits: Limits,
+}
+
+/// What a container gets at most, in thousandths of a processor and of a byte; `None` where it has no limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) cpu: Option<i128>,
+    pub(crate) memory: Option<i128>,
+    /// Is told where a program is refused memory and its container ends of that.
+    pub(crate) kills: Option<Arc<Notify>>,
 }
 
 impl Place {
@@ -93,6 +105,7 @@ impl Place {
             lacks_curl: false,
             domain: None,
             apart: false,
+            limits: Limits::default(),
         }
     }
 }

@@ -237,9 +237,9 @@ fn pools_are_those_of_the_cluster() {
 
 #[test]
 fn a_claim_without_checks_is_told() {
-    let said = planned(&["--select", "limit.no-oom-kill"]);
+    let said = planned(&["--select", "storage.expand"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let words = "nothing is selected: limit.no-oom-kill has no checks yet; there is env (";
+    let words = "nothing is selected: storage.expand has no checks yet; there is env (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 

@@ -177,7 +177,7 @@ fn few_at_once(name: &'static str) -> Outcome {
         let most = match name {
             "eks" => 125,
             "rke2" => 115,
-            "kubeadm-calico" => 112,
+            "kubeadm-calico" => 113,
             _ => HUNDREDTHS,
         };
         let in_time = took.as_millis() * 100 <= shortest * most;

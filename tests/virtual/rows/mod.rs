@@ -236,6 +236,13 @@ fn observed(check: &CheckView) -> String {
             .trim_start_matches(|c: char| is_count && c.is_ascii_digit())
             .to_owned();
     }
+    // A scenario's is a list of its steps
+    if let Some(steps) = observation.as_array_mut() {
+        for step in steps {
+            step["after-ms"].take();
+        }
+        return format!("{observation:#}");
+    }
     let targets = observation["targets"].take();
     let of = |target: &Value| {
         let mut target = target.clone();

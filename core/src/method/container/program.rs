@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ContainerOf;
 use super::ending::Ending;
 use super::told::told;
-use crate::command::{Command, UNSEEN, UNSET};
+use crate::command::{Command, NO, UNSET};
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
@@ -144,8 +144,10 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
         (Command::HasAddress(_), UNSET) => {
             "the container lacks the variable, or ipconfig fails there"
         }
-        (Command::FindProcess(_), code) if ![0, UNSEEN].contains(&code) => {
-            "the processes could not be listed"
+        (Command::FindProcess(_) | Command::CpuLimited | Command::MemoryLimited(_), code)
+            if ![0, NO].contains(&code) =>
+        {
+            "the script failed"
         }
         _ => return None,
     };

@@ -1,5 +1,7 @@
 //! What faults change of the place of a container's programs.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Container;
 
 use super::run::PodRun;
@@ -30,6 +32,13 @@ pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
     if suffers(FaultKind::CredentialSpecLost) {
         place.domain = None;
     }
+    if suffers(FaultKind::CpuLimitIgnored) {
+        place.limits.cpu = None;
+    }
+    if suffers(FaultKind::MemoryLimitIgnored) {
+        place.limits.memory = None;
+    }
+    place.limits.kills = suffers(FaultKind::OverUseKills).then(Arc::default);
     place.lacks_curl = suffers(FaultKind::CurlMissing);
     let of_pod = run.pod.spec.as_ref();
     let first = of_pod.and_then(|pod| pod.containers.first());

@@ -18,8 +18,9 @@ use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::image::Image;
 use crate::pods::reporting::book::Book;
 use crate::pods::reporting::events::Told;
+use crate::pods::spec::resources;
 use crate::pods::spec::volumes::Volumes;
-use crate::program::Place;
+use crate::program::{Limits, Place};
 use crate::topology::Os;
 use crate::world::{self, Key};
 
@@ -130,6 +131,11 @@ impl PodRun {
             directory: container.working_dir.clone().unwrap_or_default(),
             user: self.user(container),
             domain: self.domain(container),
+            limits: Limits {
+                cpu: resources::stated(container.resources.as_ref(), true, "cpu"),
+                memory: resources::stated(container.resources.as_ref(), true, "memory"),
+                kills: None,
+            },
             ..Place::new(self.node.pool.os(), image.family, origin, hostname)
         }
     }

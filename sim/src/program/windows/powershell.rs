@@ -39,16 +39,44 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf16(&units.collect::<Vec<_>>()).ok()
 }
 
+/// What each encoded script begins with.
+const STRICT: &str = "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; ";
+
 /// The script that looks for a word in the command line of each process: what it has before the word, and after it.
 const FIND: [&str; 2] = [
-    "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -like '*",
+    "if (Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -like '*",
     "*' }) { exit 0 } else { exit 2 }",
 ];
 
+/// The script that is busy for four seconds, and ends with 0 if it got less than three quarters of a processor.
+const BUSY: &str = "$own = [Diagnostics.Process]::GetCurrentProcess(); $before = $own.TotalProcessorTime; $clock = [Diagnostics.Stopwatch]::StartNew(); while ($clock.ElapsedMilliseconds -lt 4000) { }; $own.Refresh(); $used = ($own.TotalProcessorTime - $before).TotalMilliseconds; if ($used -lt 0.75 * $clock.ElapsedMilliseconds) { exit 0 } else { exit 2 }";
+
+/// The script that wants so many MiB of memory, and ends with 0 if it is refused them.
+const HOLD: [&str; 2] = [
+    "try { $held = [byte[]]::new(",
+    "MB) } catch { if ($_.Exception.GetBaseException() -is [OutOfMemoryException]) { exit 0 }; throw }; exit 2",
+];
+
 fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
-    let word = script.strip_prefix(FIND[0])?.strip_suffix(FIND[1])?;
-    let is_seen = system::lines(call).iter().any(|line| line.contains(word));
-    Some(Started::Ended(Ran::code(if is_seen { 0 } else { 2 })))
+    let script = script.strip_prefix(STRICT)?;
+    let within = |[before, after]: [&str; 2]| script.strip_prefix(before)?.strip_suffix(after);
+    let limits = &call.place().limits;
+    let (ran, is_so) = if script == BUSY {
+        let is_limited = limits.cpu.is_some_and(|limit| limit < 750);
+        (Ran::sleeps(Duration::from_secs(4)), is_limited)
+    } else if let Some(mebibytes) = within(HOLD) {
+        let wanted = i128::from(mebibytes.parse::<u32>().ok()?) << 20;
+        let is_refused = limits.memory.is_some_and(|limit| limit < wanted * 1000);
+        if let Some(kills) = limits.kills.as_ref().filter(|_| is_refused) {
+            kills.notify_one();
+        }
+        (Ran::default(), is_refused)
+    } else {
+        let word = within(FIND)?;
+        let is_seen = system::lines(call).iter().any(|line| line.contains(word));
+        (Ran::default(), is_seen)
+    };
+    Some(Started::Ended(ran.ending(if is_so { 0 } else { 2 })))
 }
 
 /// `Start-Sleep -Seconds N`.

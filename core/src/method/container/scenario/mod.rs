@@ -69,11 +69,15 @@ impl Method for OverTime {
     }
 
     fn compare(expectation: &Unfolds, seen: &Vec<Moment>) -> Result<Comparison> {
-        let Some(last) = seen.last() else {
+        let Some((last, before)) = seen.split_last() else {
             return Err(ErrorKind::UnrecognisedOutput.error("a scenario without a step"));
         };
-        let words: Vec<_> = seen.iter().map(Moment::to_string).collect();
-        let difference = Difference::between(expectation, words.join("; "));
+        let mut words = last.to_string();
+        if !before.is_empty() {
+            let before: Vec<_> = before.iter().map(Moment::to_string).collect();
+            words += &format!("; before that {}", before.join("; "));
+        }
+        let difference = Difference::between(expectation, words);
         let steps = expectation.0.steps(Os::Windows).len();
         match &last.instead {
             Some(_) => Ok(Comparison::NotMet(difference)),

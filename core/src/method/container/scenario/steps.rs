@@ -13,6 +13,7 @@ use crate::facts::Os;
 #[strum(serialize_all = "kebab-case")]
 pub enum Scenario {
     LivenessProbe,
+    MemoryOverUse,
     NetworkAfterRestart,
     PreStop,
     ReadinessProbe,
@@ -107,6 +108,7 @@ impl Scenario {
                 ready("the container is ready again", true),
             ],
             Self::LivenessProbe => vec![probed_once, taken_away, restarted],
+            Self::MemoryOverUse => vec![refused_memory(), runs_on()],
             Self::NetworkAfterRestart => vec![
                 presumed("the container has the address of its pod", look()),
                 probed_once,
@@ -195,6 +197,21 @@ fn look() -> Act {
     ))
 }
 
+/// More memory than the limit of the container, which its manifest gives it.
+fn refused_memory() -> Step {
+    presumed(
+        "a program in the container is refused more memory than its limit",
+        Act::Run(Command::MemoryLimited(640)),
+    )
+}
+
+fn runs_on() -> Step {
+    step(
+        "the container runs on for 5 s",
+        Act::Keep(Condition::Runs, Duration::from_secs(5)),
+    )
+}
+
 fn take_away(os: Os) -> Act {
     Act::Run(Command::DeleteFile(probed(os)))
 }
@@ -217,13 +234,17 @@ mod tests {
                 let steps = scenario.steps(os);
                 let last = steps.last().map(|step| &step.act);
                 assert!(
-                    matches!(last, Some(Act::Await(..) | Act::Ask(_))),
+                    matches!(last, Some(Act::Await(..) | Act::Ask(_) | Act::Keep(..))),
                     "{scenario:?}"
                 );
                 for step in &steps {
                     match &step.act {
-                        Act::Run(command) => assert!(command.on(os).is_ok()),
-                        Act::Ask(command) => assert!(command.on(Os::Windows).is_ok()),
+                        Act::Run(command) if *scenario != Scenario::MemoryOverUse => {
+                            assert!(command.on(os).is_ok());
+                        }
+                        Act::Run(command) | Act::Ask(command) => {
+                            assert!(command.on(Os::Windows).is_ok());
+                        }
                         _ => {}
                     }
                 }
