@@ -60,6 +60,32 @@ fn each_check_has_one_change_or_none() {
 }
 
 #[test]
+fn what_was_not_selected_is_not_lost_but_what_is_gone_besides_is() {
+    let before = || report(&[("net.a", "pass"), ("net.b", "pass"), ("pod.c", "pass")]);
+    let after = |left_out: serde_json::Value| {
+        let report = json!({
+            "schema": 1,
+            "run": {"id": "r2", "began": "2026-03-02T02:00:00Z", "left-out": left_out},
+            "exit": {"code": 0, "meaning": "conformant"},
+            "checks": [],
+        });
+        Report::read(&report.to_string()).expect("a report")
+    };
+    for (left_out, unselected, lost) in [
+        (json!({"net": 2, "pod": 1}), 3, 0),
+        (json!({"net": 1, "pod": 1}), 1, 2),
+        (json!({}), 0, 3),
+    ] {
+        let diff = Diff::new(before(), after(left_out));
+        let counts = [Change::Unselected, Change::Lost].map(|change| diff.count(change));
+        assert_eq!(counts, [unselected, lost]);
+        assert_eq!(diff.passes(Gate::LostCoverage), lost == 0);
+        let text = render(&diff, 100);
+        assert!(!text.contains("absent") || lost > 0, "{text}");
+    }
+}
+
+#[test]
 fn gates_are_of_different_strictness() {
     let passes = |before, after| {
         let of = |verdict| report(&[("net.a", verdict)]);

@@ -39,6 +39,9 @@ struct Run {
     #[serde(default)]
     took_ms: u64,
     ended: Option<bool>,
+    /// How many checks of each area were not selected.
+    #[serde(default)]
+    left_out: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -111,6 +114,8 @@ pub enum Change {
     Lost,
     #[strum(serialize = "not observed before the run was killed")]
     Cut,
+    #[strum(serialize = "not selected")]
+    Unselected,
     #[strum(serialize = "still failing")]
     Still,
     #[strum(serialize = "fixed")]
@@ -154,6 +159,10 @@ impl Report {
 }
 
 impl Checked {
+    fn area(&self) -> &str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+
     fn fails(&self) -> bool {
         self.verdict == "fail" && self.waived.is_none()
     }
@@ -180,12 +189,28 @@ impl Diff {
         }
         let gone = before.checks.iter();
         let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
+        let mut of_area = BTreeMap::<_, usize>::new();
+        for check in gone.clone() {
+            *of_area.entry(check.area()).or_default() += 1;
+        }
+        // What is gone beside what was not selected cannot be told from it
+        let is_unselected = |check: &&Checked| {
+            let area = check.area();
+            after.run.left_out.get(area) >= of_area.get(area)
+        };
+        let (unselected, gone): (Vec<_>, Vec<_>) = gone.partition(is_unselected);
         let absent = |check: &Checked| Checked {
             verdict: "absent".to_owned(),
             reason: Why::default(),
             ..check.clone()
         };
-        let gone: Vec<_> = gone.map(absent).collect();
+        let [unselected, gone] = [unselected, gone].map(|checks| {
+            let checks = checks.into_iter().map(absent);
+            checks.collect::<Vec<_>>()
+        });
+        if !unselected.is_empty() {
+            changes.insert(Change::Unselected, unselected);
+        }
         if !gone.is_empty() {
             // What a plan does not have no kill has cost
             let lost = lost(now.is_empty());

@@ -63,13 +63,17 @@ pub(crate) fn changes(diff: &Diff, most: usize, width: usize) -> Vec<(&'static s
         }
         (change.into(), lines)
     };
-    diff.changes.iter().map(change).collect()
+    // Whoever selected a part need not read the rest
+    let changes = diff.changes.iter();
+    let changes = changes.filter(|(change, _)| **change != Change::Unselected);
+    changes.map(change).collect()
 }
 
 /// How many checks changed how.
 pub(crate) fn counts(diff: &Diff) -> String {
-    // Hardly any run is killed
-    let told = |change: &&Change| **change != Change::Cut || diff.count(**change) > 0;
+    // Hardly any run is killed, and few are of a part
+    let rare = [Change::Cut, Change::Unselected];
+    let told = |change: &&Change| !rare.contains(change) || diff.count(**change) > 0;
     let counts = Change::VARIANTS.iter().filter(told).map(|change| {
         let word: &str = change.into();
         format!("{} {word}", diff.count(*change))
