@@ -222,7 +222,10 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
     for rule in catalogue()? {
         let list = |key: &str| {
             let items = rule[key].as_array().into_iter().flatten();
-            let items = items.map(|item| format!("`{}`", item.as_str().unwrap_or_default()));
+            let items = items.map(|item| match item.as_str().unwrap_or_default() {
+                quoting if quoting.contains('`') => format!("``` {quoting} ```"),
+                plain => format!("`{plain}`"),
+            });
             items.collect::<Vec<_>>().join(", ")
         };
         let [what, likely, component] =
