@@ -36,6 +36,14 @@ const REPORTS: [&str; 8] = [
 const BEGINS: usize = 4096;
 pub(super) const RECORD: &str = "record.jsonl";
 
+/// The record at a path: a run's folder holds it.
+pub(crate) fn record_at(path: &Path) -> PathBuf {
+    match path.is_dir() {
+        true => path.join(RECORD),
+        false => path.to_owned(),
+    }
+}
+
 /// Creates the folder and checks that files can be created in it, before a run begins.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refused = |why: &str| {

@@ -320,7 +320,7 @@ pub(crate) struct CleanupArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
-    /// The record of a run
+    /// The record of a run: its record.jsonl, or the folder that has it
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
     #[command(flatten)]

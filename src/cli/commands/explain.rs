@@ -9,6 +9,7 @@ use winconform_core::text::printable;
 use super::report::load;
 use crate::cli::args::ExplainArgs;
 use crate::cli::error::CliError;
+use crate::cli::out;
 use crate::cli::screen::Screen;
 use crate::cli::suites;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
 
 /// Prints what a run saw of a check.
 fn seen(record: &Path, id: &str, screen: &Screen) -> Result<u8, CliError> {
-    let view = load(record)?;
+    let view = load(&out::record_at(record))?;
     let like = alone::like(&view, id);
     let exact = like.iter().any(|known| known.as_str() == id);
     let found = match like.as_slice() {

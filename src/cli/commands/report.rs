@@ -15,7 +15,7 @@ use crate::cli::screen::Screen;
 use crate::cli::settings::{length, unread};
 
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (path, ci) = (&args.record, args.shown.ci.system());
+    let (path, ci) = (&out::record_at(&args.record), args.shown.ci.system());
     let baseline = baseline(&args.shown)?;
     if let Some(folder) = &args.out {
         let record = out::prepare(folder)?;

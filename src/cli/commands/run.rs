@@ -118,10 +118,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
 /// The checks of an earlier run that failed, could not be told or were not tested though they should. Another configuration might skip
 /// what failed, and pass for a mend.
 fn failed(record: &Path, out: Option<&Path>, config: &Config) -> Result<Selection, CliError> {
-    let record = match record.is_dir() {
-        true => record.join(out::RECORD),
-        false => record.to_owned(),
-    };
+    let record = out::record_at(record);
     let shown = printable(&record.display().to_string());
     let refuse = |why: &str| Err(CliError::Usage(format!("`--rerun-failed {shown}`: {why}")));
     if out.is_some_and(|folder| out::holds(folder, &record)) {
