@@ -116,8 +116,9 @@ fn find_process(word: &Token) -> String {
     )
 }
 
-/// The kubelet limits a container's share of all processors of its node, whose number old ones take for 64 at most
-/// (kubernetes, `pkg/kubelet/kuberuntime/kuberuntime_container_windows.go`).
+/// The kubelet limits a container's share of all processors of its node (kubernetes,
+/// `pkg/kubelet/kuberuntime/kuberuntime_container_windows.go`). Old kubelets count 64 processors at most, so that a limit
+/// of 300m is less than three quarters of one on nodes of up to 160.
 fn cpu_limited() -> String {
     format!(
         "$own = [Diagnostics.Process]::GetCurrentProcess(); $before = $own.TotalProcessorTime; \

@@ -83,6 +83,22 @@ fn what_was_not_selected_is_not_lost_but_what_is_gone_besides_is() {
         let text = render(&diff, 100);
         assert!(!text.contains("absent") || lost > 0, "{text}");
     }
+    // Both are of the same part, of which one check is gone
+    let of_part = |id: &str, checks: &[&str]| {
+        let checks = checks.iter().map(|id| json!({"id": id, "verdict": "pass"}));
+        let report = json!({
+            "schema": 1,
+            "run": {"id": id, "began": "2026-03-02T02:00:00Z", "left-out": {"net": 500}},
+            "exit": {"code": 0, "meaning": "conformant"},
+            "checks": checks.collect::<Vec<_>>(),
+        });
+        Report::read(&report.to_string()).expect("a report")
+    };
+    let diff = Diff::new(
+        of_part("r1", &["net.a", "net.b"]),
+        of_part("r2", &["net.a"]),
+    );
+    assert_eq!(diff.count(Change::Lost), 1);
 }
 
 #[test]

@@ -47,7 +47,8 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
         settings.selection = failed(record, args.out.as_deref(), &settings.config)?;
     }
     let baseline = baseline(&args.shown)?;
-    let earlier = args.resume.as_deref().map(report::load).transpose()?;
+    let resume = args.resume.as_deref().map(out::record_at);
+    let earlier = resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::for_cluster(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
@@ -92,7 +93,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     drop(progress);
     let refused = matches!(finished, Err(RunError::Resume(_)));
-    let record = args.resume.as_deref().filter(|_| refused);
+    let record = resume.as_deref().filter(|_| refused);
     // Keep the reports beside the very record that the run refused to resume
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));

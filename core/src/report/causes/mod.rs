@@ -7,7 +7,7 @@ mod catalogue;
 mod place;
 mod trouble;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use catalogue::Component;
 use catalogue::{CATALOGUE, Rule, Side};
@@ -117,8 +117,8 @@ impl<'r> Fits<'r> {
             && !self.contradicted.contains(&from_pool(seen))
     }
 
-    /// Where the cause is, with the checks that show it there. What is not in the whole cluster, or on all nodes of an
-    /// operating system, may have a cause of its own in each pool.
+    /// Where the cause is, with the checks that show it there. What is not in the whole cluster may have a cause of its
+    /// own on Linux nodes, and one on Windows nodes.
     fn places<'s, 'v>(
         &self,
         shows: Vec<&'s Seen<'v>>,
@@ -128,29 +128,36 @@ impl<'r> Fits<'r> {
         if shows.is_empty() {
             return Vec::new();
         }
-        let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
-        let contradicts =
-            |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
-        let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
         let find = |shows: &[&Seen<'_>]| {
-            Place::find(self.rule.side, shows, &contradict, &all.reaching, pools)
+            let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
+            let contradicts =
+                |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
+            let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
+            let reaching = all.reaching.iter();
+            let reaching = reaching.filter(|(family, _)| families.contains(family));
+            let reaching = reaching.map(|(_, end)| end.clone()).collect();
+            Place::find(self.rule.side, shows, &contradict, &reaching, pools)
         };
         let place = find(&shows);
-        if self.rule.side != Side::From || !place.is_of_pools() {
+        let linux = PoolName::linux();
+        let from_linux = |seen: &&Seen<'_>| from_pool(seen) == Some(&linux);
+        let known = shows.iter().all(|seen| seen.from.is_some());
+        if self.rule.side != Side::From || !place.is_of_pools() || !known {
             return vec![(place, shows)];
         }
-        let mut apart = BTreeMap::<_, Vec<_>>::new();
-        for seen in shows {
-            apart.entry(from_pool(seen)).or_default().push(seen);
-        }
-        let apart = apart.into_values();
+        let (of_linux, of_windows): (Vec<_>, Vec<_>) = shows.into_iter().partition(from_linux);
+        let apart = [of_linux, of_windows].into_iter();
+        let apart = apart.filter(|shows| !shows.is_empty());
         apart.map(|shows| (find(&shows), shows)).collect()
     }
 
     /// Whether the cause at a place, which checks show, explains a check.
     fn explains(&self, seen: &Seen<'_>, place: &Place, shows: &[&Seen<'_>]) -> bool {
         if self.shows(seen) {
-            return shows.iter().any(|one| std::ptr::eq(*one, seen));
+            // They are in the order in which they lie
+            let at = std::ptr::from_ref(seen);
+            let found = shows.binary_search_by(|one| std::ptr::from_ref(*one).cmp(&at));
+            return found.is_ok();
         }
         let fails = |seen: &Seen<'_>| seen.check.verdict() == Some(Verdict::Fail);
         let explained = match fails(seen) {

@@ -172,7 +172,11 @@ impl Place {
     ) -> Option<Self> {
         let failed = ways(troubles);
         if let Some(nodes) = common(troubles, well, pools) {
-            let to: BTreeSet<_> = failed.into_iter().map(|(_, to)| to).collect();
+            // A node that others do not reach is at the end of their ways
+            let begins =
+                |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|end| nodes.contains(end));
+            let begun: Vec<_> = troubles.iter().filter(begins).copied().collect();
+            let to: BTreeSet<_> = ways(&begun).into_iter().map(|(_, to)| to).collect();
             return Some(match nodes.is_subset(reaching) && !to.is_empty() {
                 true => Self::Ways(nodes, to),
                 false => Self::Nodes(nodes),
@@ -229,11 +233,11 @@ impl Place {
             Self::Cluster => true,
             Self::Os(_, pools) | Self::Pools(pools) => ends().any(|end| pools.contains(&end.pool)),
             Self::Nodes(nodes) => ends().any(|end| is_of(nodes, end)),
-            Self::Ways(nodes, _) => {
+            Self::Ways(nodes, to) => {
                 let from = seen.from.as_ref().or(seen.to.as_ref());
-                from.into_iter()
-                    .chain(&seen.named)
-                    .any(|end| is_of(nodes, end))
+                let mut ends = from.into_iter().chain(&seen.named);
+                let leads_there = seen.to.as_ref().is_none_or(|end| to.contains(&end.pool));
+                leads_there && ends.any(|end| is_of(nodes, end))
             }
             Self::Paths(paths) => {
                 let pools: BTreeSet<_> = paths.iter().flat_map(|(from, to)| [from, to]).collect();

@@ -85,8 +85,8 @@ pub(super) struct All<'v> {
     /// Those that are as in a healthy cluster.
     pub(super) well: Vec<Seen<'v>>,
     pub(super) cases: Vec<&'v str>,
-    /// Nodes from which pods on others are reached.
-    pub(super) reaching: BTreeSet<End>,
+    /// Nodes from which pods on others are reached, by the family of addresses.
+    pub(super) reaching: BTreeSet<(Option<IpFamily>, End)>,
 }
 
 impl<'v> All<'v> {
@@ -116,7 +116,10 @@ impl<'v> All<'v> {
         }
         let reaches = all.well.iter().filter(|seen| reaches_others(seen));
         let reaches = reaches.chain(all.troubles.iter().filter(|seen| reaches_linux(seen)));
-        let nodes = reaches.filter_map(|seen| seen.from.clone().filter(|end| end.node.is_some()));
+        let nodes = reaches.filter_map(|seen| {
+            let from = seen.from.clone().filter(|end| end.node.is_some())?;
+            Some((seen.family(), from))
+        });
         all.reaching = nodes.collect();
         all
     }
@@ -134,8 +137,15 @@ fn reaches_others(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// Whether a check in trouble says that its node reaches pods on Linux nodes: its control does.
+/// Whether a check in trouble says that its Linux node reaches pods on others: its control does, which observes from
+/// there. Datagrams say nothing of connections.
 fn reaches_linux(seen: &Seen<'_>) -> bool {
+    let is_linux = |from: &End| from.pool == PoolName::linux();
+    if !seen.from.as_ref().is_some_and(is_linux)
+        || seen.check.planned.claim.as_str() == "net.pod-to-pod-udp"
+    {
+        return false;
+    }
     let last = seen.check.attempts.last();
     let mut controls = last.into_iter().flat_map(|attempt| &attempt.assertions);
     controls.any(|control| {

@@ -42,6 +42,9 @@ struct Run {
     /// How many checks of each area were not selected.
     #[serde(default)]
     left_out: BTreeMap<String, usize>,
+    /// Checks that were selected, and that the cluster no longer has.
+    #[serde(default)]
+    gone: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -153,6 +156,15 @@ impl Report {
         }
     }
 
+    /// How many checks of each area the run could have had: those that were selected, and the others.
+    fn planned(&self) -> BTreeMap<String, usize> {
+        let mut planned = self.run.left_out.clone();
+        for check in &self.checks {
+            *planned.entry(check.area().to_owned()).or_default() += 1;
+        }
+        planned
+    }
+
     fn was_killed(&self) -> bool {
         self.run.ended == Some(false)
     }
@@ -189,14 +201,11 @@ impl Diff {
         }
         let gone = before.checks.iter();
         let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
-        let mut of_area = BTreeMap::<_, usize>::new();
-        for check in gone.clone() {
-            *of_area.entry(check.area()).or_default() += 1;
-        }
         // What is gone beside what was not selected cannot be told from it
+        let [had, has] = [&before, &after].map(Report::planned);
         let is_unselected = |check: &&Checked| {
             let area = check.area();
-            after.run.left_out.get(area) >= of_area.get(area)
+            has.get(area) >= had.get(area) && !after.run.gone.contains(&check.id)
         };
         let (unselected, gone): (Vec<_>, Vec<_>) = gone.partition(is_unselected);
         let absent = |check: &Checked| Checked {

@@ -13,14 +13,6 @@ use crate::text::printable;
 
 /// Columns of the words before a value.
 const LABEL: usize = 12;
-
-/// A label in its columns; a longer one is followed by a blank.
-fn label(word: &str) -> String {
-    match columns(word) < LABEL {
-        true => pad(word, LABEL),
-        false => format!("{word} "),
-    }
-}
 /// The most lines of a sentence in short.
 const SENTENCE: usize = 4;
 /// Lines of objects or checks that are listed; more are counted.
@@ -184,5 +176,13 @@ impl Page {
         if let Some(path) = path(view) {
             self.line(&fit(&path, self.width));
         }
+    }
+}
+
+/// A label in its columns; a longer one is followed by a blank.
+fn label(word: &str) -> String {
+    match columns(word) < LABEL {
+        true => pad(word, LABEL),
+        false => format!("{word} "),
     }
 }
