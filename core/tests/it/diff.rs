@@ -73,7 +73,8 @@ fn what_was_not_selected_is_not_lost_but_what_is_gone_besides_is() {
     };
     for (left_out, unselected, lost) in [
         (json!({"net": 2, "pod": 1}), 3, 0),
-        (json!({"net": 1, "pod": 1}), 1, 2),
+        (json!({"net": 1, "pod": 1}), 3, 0),
+        (json!({"pod": 1}), 1, 2),
         (json!({}), 0, 3),
     ] {
         let diff = Diff::new(before(), after(left_out));

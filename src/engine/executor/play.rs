@@ -11,7 +11,7 @@ use winconform_core::method::{
     Act, ApiRequest, Condition as Wanted, ErrorKind, ExitStatus, Moment, ObservationError, Play,
     PodRef, Result, Seen, Step,
 };
-use winconform_core::text::printable;
+use winconform_core::text::{exit_code, printable};
 
 use crate::cluster::objects::kinds::PODS;
 use crate::cluster::objects::pods::crashes;
@@ -156,8 +156,12 @@ impl Fixtures {
                     return Ok(Some("the program that looks does not find it".to_owned()));
                 }
                 if reply.exit != ExitStatus::Code(0) {
-                    let words = printable(&format!("{:?} {}", reply.exit, reply.stderr));
-                    let detail = format!("{}: the program ended with {words}", step.words);
+                    let how = match &reply.exit {
+                        ExitStatus::Code(code) => format!("ended with {}", exit_code(*code)),
+                        ExitStatus::NotStarted(why) => format!("did not start: {why}"),
+                    };
+                    let words = printable(format!("{how} {}", reply.stderr).trim());
+                    let detail = format!("not so: {}, for the program {words}", step.words);
                     return Err(ErrorKind::UnrecognisedOutput.error(detail));
                 }
                 return Ok(None);

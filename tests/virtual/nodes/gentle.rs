@@ -176,7 +176,7 @@ fn few_at_once(name: &'static str) -> Outcome {
         // meanwhile. A second session sooner takes more execs and requests than their bounds allow
         let most = match name {
             "eks" => 125,
-            "rke2" => 115,
+            "rke2" => 116,
             "kubeadm-calico" => 113,
             _ => HUNDREDTHS,
         };

@@ -239,10 +239,14 @@ impl Place {
                 let leads_there = seen.to.as_ref().is_none_or(|end| to.contains(&end.pool));
                 leads_there && ends.any(|end| is_of(nodes, end))
             }
-            Self::Paths(paths) => {
-                let pools: BTreeSet<_> = paths.iter().flat_map(|(from, to)| [from, to]).collect();
-                ends().any(|end| pools.contains(&end.pool))
-            }
+            Self::Paths(paths) => match (&seen.from, &seen.to) {
+                (Some(from), Some(to)) => paths.contains(&(from.pool.clone(), to.pool.clone())),
+                (Some(from), None) => paths.iter().any(|(begin, _)| *begin == from.pool),
+                (None, _) => {
+                    let mut pools = paths.iter().flat_map(|(from, to)| [from, to]);
+                    pools.any(|pool| ends().any(|end| end.pool == *pool))
+                }
+            },
         }
     }
 

@@ -203,9 +203,12 @@ impl Diff {
         let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
         // What is gone beside what was not selected cannot be told from it
         let [had, has] = [&before, &after].map(Report::planned);
+        let looked_at: BTreeSet<_> = after.checks.iter().map(Checked::area).collect();
         let is_unselected = |check: &&Checked| {
             let area = check.area();
-            has.get(area) >= had.get(area) && !after.run.gone.contains(&check.id)
+            let is_left_out = after.run.left_out.contains_key(area);
+            let is_whole = !looked_at.contains(area) || has.get(area) >= had.get(area);
+            is_left_out && is_whole && !after.run.gone.contains(&check.id)
         };
         let (unselected, gone): (Vec<_>, Vec<_>) = gone.partition(is_unselected);
         let absent = |check: &Checked| Checked {
