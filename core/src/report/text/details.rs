@@ -152,7 +152,10 @@ impl Page {
         }
         self.excerpt(excerpt::of_check(view, &check.planned.id));
         self.evidence(view, &format!("check {id}"));
-        self.field(4, "next", &printable(&finding.hint));
+        // It says where to look if something is amiss
+        if !matches!(check.verdict(), Some(Verdict::Pass | Verdict::Skip)) {
+            self.field(4, "next", &printable(&finding.hint));
+        }
         let others: Vec<_> = others
             .iter()
             .map(|other| shown(&other.planned.id))
