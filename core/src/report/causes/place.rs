@@ -240,7 +240,11 @@ impl Place {
                 leads_there && ends.any(|end| is_of(nodes, end))
             }
             Self::Paths(paths) => match (&seen.from, &seen.to) {
-                (Some(from), Some(to)) => paths.contains(&(from.pool.clone(), to.pool.clone())),
+                // A reply goes the other way
+                (Some(from), Some(to)) => {
+                    let way = (from.pool.clone(), to.pool.clone());
+                    paths.contains(&way) || paths.contains(&(way.1, way.0))
+                }
                 (Some(from), None) => paths.iter().any(|(begin, _)| *begin == from.pool),
                 (None, _) => {
                     let mut pools = paths.iter().flat_map(|(from, to)| [from, to]);

@@ -115,7 +115,8 @@ impl<'v> All<'v> {
             }
         }
         let reaches = all.well.iter().filter(|seen| reaches_others(seen));
-        let reaches = reaches.chain(all.troubles.iter().filter(|seen| reaches_linux(seen)));
+        let others = all.troubles.iter();
+        let reaches = reaches.chain(others.filter(|seen| reaches_linux(seen) || resolves(seen)));
         let nodes = reaches.filter_map(|seen| {
             let from = seen.from.clone().filter(|end| end.node.is_some())?;
             Some((seen.family(), from))
@@ -151,6 +152,15 @@ fn reaches_linux(seen: &Seen<'_>) -> bool {
     controls.any(|control| {
         control.name == "between-linux" && matches!(control.comparison, Some(Comparison::Met(_)))
     })
+}
+
+/// Whether a check in trouble says that its Windows node reaches the pods of the cluster's DNS, which are on Linux nodes:
+/// the name that it asked for has resolved.
+fn resolves(seen: &Seen<'_>) -> bool {
+    let is_windows = |from: &End| from.pool != PoolName::linux();
+    seen.from.as_ref().is_some_and(is_windows)
+        && ["net.dns-service", "net.dns-search"].contains(&seen.check.planned.claim.as_str())
+        && seen.text.contains("timeout: connection timed out")
 }
 
 /// The names of nodes, found at once in clusters of many.
