@@ -82,7 +82,7 @@ pub(crate) struct Place {
 pub(crate) struct Limits {
     pub(crate) cpu: Option<i128>,
     pub(crate) memory: Option<i128>,
-    /// Is told where a program is refused memory and its container ends of that.
+    /// A program that is refused memory notifies it, where its container ends of that.
     pub(crate) kills: Option<Arc<Notify>>,
 }
 

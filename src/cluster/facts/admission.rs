@@ -115,21 +115,17 @@ async fn configurations(
 /// Whether a webhook sees new pods in whatever namespace a run makes: it selects by no label that such a namespace,
 /// or a pod, may lack or have.
 fn sees_new_pods_everywhere(webhook: &Json) -> bool {
-    let selects = |field: &str| items(&webhook[field]["matchExpressions"]);
     // No namespace of a run is called by a name that somebody knew before
     let leaves_some_out = |rule: &Json| {
-        let other = ["kubernetes.io/metadata.name", "windows.k8s.io/disabled"];
-        rule["operator"] == "NotIn" && other.iter().any(|key| rule["key"] == *key)
+        let known = ["kubernetes.io/metadata.name", "windows.k8s.io/disabled"];
+        rule["operator"] == "NotIn" && known.iter().any(|key| rule["key"] == *key)
     };
-    let rules = items(&webhook["rules"]);
-    let mut creates = rules.filter(|rule| {
-        let mut operations = items(&rule["operations"]);
-        operations.any(|operation| operation == "*" || operation == "CREATE")
-            && resources(rule).any(|resource| resource == "pods")
-    });
+    let creates_pods = |rule: &Json| {
+        lists(&rule["operations"], "CREATE") && resources(rule).any(|resource| resource == "pods")
+    };
     let is_empty = |value: &Json| value.as_object().is_none_or(serde_json::Map::is_empty);
-    creates.next().is_some()
-        && selects("namespaceSelector").all(leaves_some_out)
+    items(&webhook["rules"]).any(creates_pods)
+        && items(&webhook["namespaceSelector"]["matchExpressions"]).all(leaves_some_out)
         && is_empty(&webhook["namespaceSelector"]["matchLabels"])
         && is_empty(&webhook["objectSelector"])
         && items(&webhook["matchConditions"]).next().is_none()
@@ -195,8 +191,8 @@ fn failure_policy(of: &Json) -> String {
 fn matched(rules: &Json, except: &Json) -> Vec<String> {
     let one_of = |rules: &Json| -> BTreeSet<&'static str> {
         let rules = items(rules).filter(|rule| {
-            let mut operations = items(&rule["operations"]);
-            let written = operations.any(|o| matches!(o.as_str(), Some("*" | "CREATE" | "UPDATE")));
+            let operations = &rule["operations"];
+            let written = lists(operations, "CREATE") || lists(operations, "UPDATE");
             written && rule["scope"] != "Cluster"
         });
         rules.flat_map(resources).collect()
@@ -208,12 +204,16 @@ fn matched(rules: &Json, except: &Json) -> Vec<String> {
 }
 
 fn resources(rule: &Json) -> impl Iterator<Item = &'static str> {
-    let has = |list: &Json, name: &str| items(list).any(|item| item == "*" || item == name);
     let every = items(&rule["resources"]).any(|item| item == "*/*");
     MAKE_PODS.into_iter().filter_map(move |(group, resource)| {
-        let named = every || has(&rule["resources"], resource);
-        (named && has(&rule["apiGroups"], group)).then_some(resource)
+        let named = every || lists(&rule["resources"], resource);
+        (named && lists(&rule["apiGroups"], group)).then_some(resource)
     })
+}
+
+/// Whether a list of a rule has a name, or the star that stands for all.
+fn lists(list: &Json, name: &str) -> bool {
+    items(list).any(|item| item == "*" || item == name)
 }
 
 #[cfg(test)]

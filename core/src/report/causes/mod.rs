@@ -58,9 +58,10 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
             .filter(|seen| fits.shows(seen))
             .collect();
         for (place, shows) in fits.places(shows, &all, &pools) {
+            let any_fails = shows.iter().any(|seen| seen.fails());
             let (of_it, rest): (Vec<_>, Vec<_>) = open
                 .into_iter()
-                .partition(|seen| fits.explains(seen, &place, &shows));
+                .partition(|seen| fits.explains(seen, &place, &shows, any_fails));
             open = rest;
             causes.push(fits.cause(&place, &of_it, &all, &pools));
         }
@@ -79,8 +80,8 @@ struct Fits<'r> {
     /// The cases by which its cause shows, by their places.
     about: Vec<bool>,
     explained: Vec<bool>,
-    /// The same of checks that fail.
-    explained_failed: Vec<bool>,
+    /// Of checks that fail, where these are not the same.
+    explained_failed: Option<Vec<bool>>,
     /// The pools in which something contradicts it.
     contradicted: BTreeSet<Option<&'r PoolName>>,
 }
@@ -98,7 +99,7 @@ impl<'r> Fits<'r> {
             rule,
             about: covers(&rule.shown_by),
             explained: covers(&rule.explains),
-            explained_failed: covers(rule.explains_failed.as_ref().unwrap_or(&rule.explains)),
+            explained_failed: rule.explains_failed.as_deref().map(covers),
             contradicted: against.flat_map(pools_of).collect(),
         }
     }
@@ -133,9 +134,12 @@ impl<'r> Fits<'r> {
             let contradicts =
                 |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
             let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
-            let reaching = all.reaching.iter();
+            let reaching = all
+                .reaching
+                .iter()
+                .filter(|_| self.rule.side == Side::Reach);
             let reaching = reaching.filter(|(family, _)| families.contains(family));
-            let reaching = reaching.map(|(_, end)| end.clone()).collect();
+            let reaching = reaching.map(|(_, end)| end).collect();
             Place::find(self.rule.side, shows, &contradict, &reaching, pools)
         };
         let place = find(&shows);
@@ -151,21 +155,24 @@ impl<'r> Fits<'r> {
         apart.map(|shows| (find(&shows), shows)).collect()
     }
 
-    /// Whether the cause at a place, which checks show, explains a check.
-    fn explains(&self, seen: &Seen<'_>, place: &Place, shows: &[&Seen<'_>]) -> bool {
+    /// Whether the cause at a place, which checks show, explains a check; `any_fails` says whether one of them fails.
+    fn explains(
+        &self,
+        seen: &Seen<'_>,
+        place: &Place,
+        shows: &[&Seen<'_>],
+        any_fails: bool,
+    ) -> bool {
         if self.shows(seen) {
             // They are in the order in which they lie
             let at = std::ptr::from_ref(seen);
             let found = shows.binary_search_by(|one| std::ptr::from_ref(*one).cmp(&at));
             return found.is_ok();
         }
-        let fails = |seen: &Seen<'_>| seen.check.verdict() == Some(Verdict::Fail);
-        let explained = match fails(seen) {
+        let explained = match seen.fails() {
             // What kept checks from being observed explains nothing that was seen of the network
-            true if seen.check.planned.claim.area() == "net" => {
-                self.explained_failed[seen.case] && shows.iter().any(|seen| fails(seen))
-            }
-            true => self.explained_failed[seen.case],
+            true if seen.check.planned.claim.area() == "net" && !any_fails => false,
+            true => self.explained_failed.as_ref().unwrap_or(&self.explained)[seen.case],
             false => self.explained[seen.case],
         };
         explained && place.may_reach(seen)

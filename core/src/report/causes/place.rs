@@ -50,12 +50,13 @@ impl Place {
         }
     }
 
-    /// Where checks are in trouble that checks which are well do not contradict.
+    /// Where checks are in trouble that checks which are well do not contradict. `reaching` are nodes from which pods on
+    /// others are reached, for [`Side::Reach`].
     pub(super) fn find(
         side: Side,
         troubles: &[&Seen<'_>],
         well: &[&Seen<'_>],
-        reaching: &BTreeSet<End>,
+        reaching: &BTreeSet<&End>,
         pools: &Pools,
     ) -> Self {
         let find = |side| Self::find(side, troubles, well, reaching, pools);
@@ -88,8 +89,6 @@ impl Place {
                 }
             }
             Side::Way | Side::Reach => {
-                let none = BTreeSet::new();
-                let reaching = if side == Side::Reach { reaching } else { &none };
                 Self::way(troubles, well, reaching, pools).unwrap_or_else(|| find(Side::From))
             }
         }
@@ -167,7 +166,7 @@ impl Place {
     fn way(
         troubles: &[&Seen<'_>],
         well: &[&Seen<'_>],
-        reaching: &BTreeSet<End>,
+        reaching: &BTreeSet<&End>,
         pools: &Pools,
     ) -> Option<Self> {
         let failed = ways(troubles);
@@ -177,7 +176,8 @@ impl Place {
                 |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|end| nodes.contains(end));
             let begun: Vec<_> = troubles.iter().filter(begins).copied().collect();
             let to: BTreeSet<_> = ways(&begun).into_iter().map(|(_, to)| to).collect();
-            return Some(match nodes.is_subset(reaching) && !to.is_empty() {
+            let reach = nodes.iter().all(|end| reaching.contains(end));
+            return Some(match reach && !to.is_empty() {
                 true => Self::Ways(nodes, to),
                 false => Self::Nodes(nodes),
             });
@@ -213,14 +213,8 @@ impl Place {
 
     /// Whether it is of several pools, or of nodes of several.
     pub(super) fn is_of_pools(&self) -> bool {
-        match self {
-            Self::Pools(pools) => pools.len() > 1,
-            Self::Nodes(nodes) => {
-                let pools: BTreeSet<_> = nodes.iter().map(|end| &end.pool).collect();
-                pools.len() > 1
-            }
-            Self::Cluster | Self::Os(..) | Self::Paths(_) | Self::Ways(..) => false,
-        }
+        let several = self.pools().is_some_and(|pools| pools.len() > 1);
+        several && matches!(self, Self::Pools(_) | Self::Nodes(_))
     }
 
     /// Whether a check may be in trouble because of a cause here.

@@ -38,6 +38,10 @@ impl<'v> Seen<'v> {
         self.check.planned.point.family
     }
 
+    pub(super) fn fails(&self) -> bool {
+        self.check.verdict() == Some(Verdict::Fail)
+    }
+
     fn new(check: &'v CheckView, case: usize, names: &Names<'_>) -> Self {
         let point = &check.planned.point;
         let end = |pool: PoolName, node| End { pool, node };

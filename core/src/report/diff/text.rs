@@ -63,7 +63,7 @@ pub(crate) fn changes(diff: &Diff, most: usize, width: usize) -> Vec<(&'static s
         }
         (change.into(), lines)
     };
-    // Whoever selected a part need not read the rest
+    // A user who selects a part does not ask for the rest
     let changes = diff.changes.iter();
     let changes = changes.filter(|(change, _)| **change != Change::Unselected);
     changes.map(change).collect()

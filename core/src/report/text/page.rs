@@ -1,7 +1,7 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
 use super::ending::{Reservation, notices, object, objects, reservations};
-use super::layout::{NARROWEST, columns, fit, pad, wrap};
+use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{context, path, pools, selection, server};
 use super::terminal::{Colour, Detail, VERDICT};
@@ -11,7 +11,7 @@ use crate::report::findings::places::observed_from;
 use crate::report::findings::waivers::idle;
 use crate::text::printable;
 
-/// Columns of the words before a value.
+/// Columns of the words before a value, with a blank behind.
 const LABEL: usize = 12;
 /// The most lines of a sentence in short.
 const SENTENCE: usize = 4;
@@ -79,14 +79,14 @@ impl Page {
         let lines = wrap(value, self.width.saturating_sub(indent + LABEL));
         for (index, line) in lines.iter().enumerate() {
             let word = if index == 0 { word } else { "" };
-            self.line(&format!("{margin}{}{line}", label(word)));
+            self.line(&format!("{margin}{} {line}", pad(word, LABEL - 1)));
         }
     }
 
     /// A word, then a value on one line whatever its length.
     pub(super) fn whole(&mut self, indent: usize, word: &str, value: &str) {
         let margin = " ".repeat(indent);
-        self.line(&format!("{margin}{}{value}", label(word)));
+        self.line(&format!("{margin}{} {value}", pad(word, LABEL - 1)));
     }
 
     pub(super) fn header(&mut self, view: &RunView) {
@@ -176,13 +176,5 @@ impl Page {
         if let Some(path) = path(view) {
             self.line(&fit(&path, self.width));
         }
-    }
-}
-
-/// A label in its columns; a longer one is followed by a blank.
-fn label(word: &str) -> String {
-    match columns(word) < LABEL {
-        true => pad(word, LABEL),
-        false => format!("{word} "),
     }
 }

@@ -134,7 +134,7 @@ impl PodRun {
             && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
     }
 
-    /// Whether a program from an image of a family dies at its start, whoever starts it.
+    /// Whether a program from an image of a family dies at its start: the container's own, and one that an exec starts.
     pub(crate) fn dies_at_start(&self, family: Family, cluster: &Cluster) -> bool {
         let faults = cluster.faults.current();
         family == Family::Servercore && self.node.suffers(FaultKind::ServercoreCrashes, &faults)
