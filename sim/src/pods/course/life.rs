@@ -28,6 +28,10 @@ use crate::pods::spec::volumes;
 /// a pod at once; without this pause it would create pods without end before any time passes.
 const REFUSING: Duration = Duration::from_millis(100);
 
+/// How often a kubelet tries again what the API server refused of a pod's end (`pkg/kubelet/status/status_manager.go`,
+/// `syncPeriod`).
+const SYNC: Duration = Duration::from_secs(10);
+
 /// How long a pod stays after its containers, where the runtime takes long to remove its sandbox (Azure/AKS#1461).
 const SLOW_END: Duration = Duration::from_secs(40);
 
@@ -377,6 +381,7 @@ async fn deadline(run: &PodRun) {
     }
 }
 
+/// Deletes the pod's object; while the API server refuses, once more after each [`SYNC`].
 async fn delete(cluster: &Cluster, run: &PodRun) {
     cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
@@ -385,8 +390,12 @@ async fn delete(cluster: &Cluster, run: &PodRun) {
         resource_version: None,
     };
     let params = DeleteParams::default().grace_period(0).preconditions(uid);
-    let deleted = cluster.insist("pod deletion", || pods.delete(&run.key.name, &params));
-    if let Err(error) = deleted.await {
+    let name = &run.key.name;
+    while let Err(error) = cluster
+        .insist("pod deletion", || pods.delete(name, &params))
+        .await
+    {
         tracing::debug!(pod = %run.key, %error, "deletion is not taken");
+        clock::elapse(SYNC).await;
     }
 }

@@ -72,3 +72,17 @@ async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
     assert_eq!(code("lives", "state"), 137);
     scene.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_deletion_is_tried_again() {
+    let scene = Scene::begin().await;
+    scene.create("linux", "ends", json!({"command": PAUSE}));
+    scene.pass(20).await;
+    scene.stub.state().refuses = 2;
+    delete(&scene, "ends");
+    scene.pass(15).await;
+    assert!(scene.stub.state().gone.is_empty());
+    scene.pass(15).await;
+    assert_eq!(scene.stub.state().gone, [path("test", "ends")]);
+    scene.end().await;
+}

@@ -37,6 +37,10 @@ pub(super) struct State {
     pub(super) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
     /// How many statuses were sent for each pod.
     pub(super) reports: BTreeMap<String, usize>,
+    /// How many deletions it still refuses.
+    pub(super) refuses: usize,
+    /// The paths of pods that nodes deleted.
+    pub(super) gone: Vec<String>,
     version: u64,
     /// Watches of bound pods (`true`) and of unbound pods.
     watches: Vec<(bool, Lines)>,
@@ -74,6 +78,12 @@ impl Stub {
 
 fn whole(value: &Value) -> Answer {
     Full::from(value.to_string()).boxed_unsync()
+}
+
+fn refusal(reason: &str, code: StatusCode) -> (StatusCode, Answer) {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "reason": reason, "message": "refused", "code": code.as_u16()});
+    (code, whole(&status))
 }
 
 fn is_bound(pod: &Value) -> bool {
@@ -187,17 +197,18 @@ impl State {
                 json_patch::merge(object, &body);
                 found(&self.objects[path])
             }
+            (&Method::DELETE, _) if self.refuses > 0 => {
+                self.refuses -= 1;
+                refusal("Conflict", StatusCode::CONFLICT)
+            }
             (&Method::DELETE, _) => {
+                self.gone.push(path.to_owned());
                 if let Some(pod) = self.objects.get(path).cloned() {
                     self.tell("DELETED", path, pod);
                 }
                 found(&json!({"kind": "Status", "status": "Success"}))
             }
-            _ => {
-                let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-                    "reason": "NotFound", "message": "not found", "code": 404});
-                (StatusCode::NOT_FOUND, whole(&missing))
-            }
+            _ => refusal("NotFound", StatusCode::NOT_FOUND),
         }
     }
 

@@ -280,7 +280,13 @@ impl World {
             }
             panic!("the watch of `{name}` ended before the pod was gone")
         };
-        timeout(REAL, gone).await.expect("the pod goes in time")
+        match timeout(REAL, gone).await {
+            Ok(pod) => pod,
+            Err(_) => panic!(
+                "the pod is not gone in time: {:?}",
+                pods.get_opt(name).await
+            ),
+        }
     }
 
     /// Runs the real kubectl, to get its texts.
