@@ -280,13 +280,10 @@ impl World {
             }
             panic!("the watch of `{name}` ended before the pod was gone")
         };
-        match timeout(REAL, gone).await {
-            Ok(pod) => pod,
-            Err(_) => panic!(
-                "the pod is not gone in time: {:?}",
-                pods.get_opt(name).await
-            ),
-        }
+        let Ok(pod) = timeout(REAL, gone).await else {
+            panic!("not gone in time: {:?}", pods.get_opt(name).await)
+        };
+        pod
     }
 
     /// Runs the real kubectl, to get its texts.
