@@ -20,8 +20,8 @@ use crate::world::{ALL, Outcome, World, ran_of, trial, within_of};
 pub(super) const PAIRS: usize = 300;
 /// The seed by which they are drawn.
 const SEED: u32 = 1;
-/// In how many of them at least both causes are named. 255 would be 85 of a hundred.
-pub(super) const BOTH: usize = 250;
+/// In how many of them at least both causes are named: 85 of a hundred.
+pub(super) const BOTH: usize = 255;
 /// How many causes there are at most for ten faults.
 const CAUSES: usize = 13;
 

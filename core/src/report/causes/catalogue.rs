@@ -49,6 +49,8 @@ pub(super) enum Side {
     About,
     /// The nodes or the operating system named by what was seen, or else as `about`.
     Named,
+    /// The nodes from which it is seen; nothing tells of the others of their pool.
+    Observer,
     /// Nothing less than the cluster.
     Cluster,
 }

@@ -88,6 +88,13 @@ impl Place {
                     false => Self::of_nodes(named, pools),
                 }
             }
+            Side::Observer => {
+                let nodes = troubles.iter().map(|seen| seen.observer.clone());
+                match nodes.collect::<Option<BTreeSet<_>>>() {
+                    Some(nodes) => Self::of_nodes(nodes, pools),
+                    None => find(Side::From),
+                }
+            }
             Side::Way | Side::Reach => {
                 Self::way(troubles, well, reaching, pools).unwrap_or_else(|| find(Side::From))
             }

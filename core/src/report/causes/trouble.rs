@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
-use crate::method::{Comparison, SourceKind};
-use crate::record::{CheckView, RunView};
+use crate::method::{Comparison, SourceKind, VantageKey};
+use crate::record::{CheckView, FixtureOutcome, RunView};
 use crate::report::findings::places::Pools;
 use crate::verdict::{Reason, Verdict};
 
@@ -21,6 +21,8 @@ pub(super) struct Seen<'v> {
     /// The place of its case among all cases.
     pub(super) case: usize,
     pub(super) from: Option<End>,
+    /// The node of the pod that it observes from, also where nothing is observed from the others of its pool.
+    pub(super) observer: Option<End>,
     pub(super) to: Option<End>,
     /// The pool that it is about, or that of the fixture which failed.
     pub(super) about: Option<End>,
@@ -71,6 +73,7 @@ impl<'v> Seen<'v> {
         Self {
             check,
             case,
+            observer: names.observer(check),
             from,
             to: to.map(|pool| end(pool, None)),
             about,
@@ -96,7 +99,7 @@ pub(super) struct All<'v> {
 impl<'v> All<'v> {
     pub(super) fn of(view: &'v RunView, pools: &Pools) -> Self {
         let mut all = Self::default();
-        let (mut known, names) = (BTreeMap::new(), Names::of(pools));
+        let (mut known, names) = (BTreeMap::new(), Names::of(view, pools));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let case = id.split('[').next().unwrap_or(id);
@@ -137,7 +140,10 @@ fn reaches_others(seen: &Seen<'_>) -> bool {
     let is_windows = from.is_some_and(|from| from.pool != PoolName::linux());
     match seen.check.planned.claim.as_str() {
         "net.pod-to-pod-cross-os" | "net.pod-to-pod-cross-node" | "net.node-to-pod" => true,
-        "net.dns-service" => is_windows,
+        // A name that is documented not to resolve says nothing
+        "net.dns-service" | "net.dns-search" => {
+            is_windows && seen.check.verdict() == Some(Verdict::Pass)
+        }
         _ => false,
     }
 }
@@ -159,23 +165,24 @@ fn reaches_linux(seen: &Seen<'_>) -> bool {
 }
 
 /// Whether a check in trouble says that its Windows node reaches the pods of the cluster's DNS, which are on Linux nodes:
-/// the name that it asked for has resolved.
+/// the name that it asked for has resolved, after which curl says of which way it waited in vain.
 fn resolves(seen: &Seen<'_>) -> bool {
     let is_windows = |from: &End| from.pool != PoolName::linux();
     seen.from.as_ref().is_some_and(is_windows)
         && ["net.dns-service", "net.dns-search"].contains(&seen.check.planned.claim.as_str())
-        && seen.text.contains("timeout: connection timed out")
+        && seen.text.contains("connection timed out")
 }
 
 /// The names of nodes, found at once in clusters of many.
 struct Names<'p> {
+    view: &'p RunView,
     /// What a text may name: nodes, and operating systems for their pools.
     ends: BTreeMap<&'p str, Vec<End>>,
     by_ordinal: BTreeMap<&'p PoolName, Vec<&'p String>>,
 }
 
 impl<'p> Names<'p> {
-    fn of(pools: &'p Pools) -> Self {
+    fn of(view: &'p RunView, pools: &'p Pools) -> Self {
         let mut ends = BTreeMap::<_, Vec<_>>::new();
         for (name, pool) in pools {
             let nodes = pool.nodes.iter().chain(&pool.unusable).chain(&pool.spared);
@@ -187,7 +194,31 @@ impl<'p> Names<'p> {
         }
         let by_ordinal = pools.iter().map(|(name, pool)| (name, pool.in_order()));
         let by_ordinal = by_ordinal.collect();
-        Self { ends, by_ordinal }
+        Self {
+            view,
+            ends,
+            by_ordinal,
+        }
+    }
+
+    /// The node of the pod that a check observes from, if there is one such pod.
+    fn observer(&self, check: &CheckView) -> Option<End> {
+        let point = &check.planned.point;
+        let from = VantageKey {
+            kind: point.source?,
+            pool: point.source_pool(),
+            node: point.node,
+        };
+        let (FixtureOutcome::Ready(ready), _) = self.view.fixtures.get(&from.prober()?)? else {
+            return None;
+        };
+        match ready.pods.as_slice() {
+            [pod] => Some(End {
+                pool: from.pool?,
+                node: Some(pod.node.clone()),
+            }),
+            _ => None,
+        }
     }
 
     fn end(&self, pool: PoolName, node: Option<NodeOrdinal>) -> End {
