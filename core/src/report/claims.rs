@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::claims::{Claim, ClaimType};
-use crate::method::Test;
+use crate::method::{ContainerOf, Test};
 use crate::plan::{Check, Disposition, Plan, PlannedAssertion, Selection};
 use crate::report::text::folded::MANY;
 use crate::report::text::layout::{columns, pad};
@@ -169,11 +169,19 @@ fn assertions_of(check: &Check) -> String {
     text
 }
 
+/// The container that an assertion is about.
+fn inside(of: &ContainerOf) -> String {
+    format!("in container {} of {}", of.container, of.pod.of.as_str())
+}
+
 /// Where an assertion observes from.
 fn place(assertion: &PlannedAssertion) -> String {
     match (&assertion.from, &assertion.test) {
         (Some(vantage), _) => format!("from {vantage}"),
         (None, Test::Fact(_)) => "asks the facts".to_owned(),
+        (None, Test::Program(program)) => inside(&program.query.within),
+        (None, Test::Log(log)) => inside(&log.query),
+        (None, Test::Scenario(scenario)) => inside(&scenario.query.within),
         (None, _) => "asks the API server".to_owned(),
     }
 }
