@@ -113,6 +113,7 @@ fn chosen() -> Outcome {
             "nano-server",
             "nfs",
             "non-root",
+            "pipe-reader",
             "probed",
             "replica-set",
             "replication-controller",

@@ -22,7 +22,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
         Command::DnsSuffix => line(["/agnhost", "dns-suffix"]),
         Command::Streams(token) => sh(&format!("echo {token}; echo E-{token} 1>&2; exit 7")),
-        Command::Filter { token, .. } => line(["grep", token.as_str()]),
         Command::ReadFile(file) => line(["cat", &path(file)?]),
         Command::WriteFile { path: file, line } => sh(&format!("echo {line} > {}", path(file)?)),
         Command::DeleteFile(file) => line(["rm", "-f", &path(file)?]),

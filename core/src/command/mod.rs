@@ -41,8 +41,6 @@ pub enum Command {
     LoadBalancers,
     /// Prints to both streams and ends with 7, as kubernetes' `test/e2e/windows/volumes.go` reads both.
     Streams(Token),
-    /// Prints the lines of its input that have the token: `findstr` reads standard input without a file.
-    Filter { token: Token, input: String },
     /// Prints a file, byte for byte as far as the console's code page lets it: `cmd /c type`.
     ReadFile(FilePath),
     /// Writes a line to a file; on Windows it then prints the file, and ends with 1 where there is none.
@@ -82,6 +80,9 @@ pub enum Command {
     /// Ends with 0 where a program is refused so many MiB of memory, and with [`NO`] where it gets them; Windows
     /// only.
     MemoryLimited(u32),
+    /// Ends with 0 where the container reads the pipe of the name [`PIPE`], and with [`NO`] where it finds none within
+    /// three seconds; Windows only.
+    ReadPipe,
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
     /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends
@@ -96,6 +97,9 @@ pub enum Command {
     /// Prints the dynamic ports of TCP and UDP and the excluded ones, each behind a heading; Windows only.
     Ports,
 }
+
+/// The name of the pipe that the run's server on a Windows node has, and the line that it writes.
+const PIPE: &str = "winconform";
 
 /// What the heading of one of several outputs begins with.
 pub(crate) const HEADING: &str = "@@ ";
@@ -153,7 +157,6 @@ impl Command {
         match self {
             Self::HttpSession(session) => Some(session.config()),
             Self::Pings { after, .. } => after.as_ref().map(HttpSession::config),
-            Self::Filter { input, .. } => Some(input.clone()),
             _ => None,
         }
     }

@@ -62,10 +62,6 @@ fn examples() -> Vec<Command> {
         Command::DnsSuffix,
         Command::LoadBalancers,
         Command::Streams(token()),
-        Command::Filter {
-            token: token(),
-            input: "one\n5eed two\n".to_owned(),
-        },
     ]);
     all.extend(files.clone().map(Command::ReadFile));
     let mounted = "%CONTAINER_SANDBOX_MOUNT_POINT%\\shared\\note.txt";
@@ -96,6 +92,7 @@ fn examples() -> Vec<Command> {
         Command::FindProcess(token()),
         Command::CpuLimited,
         Command::MemoryLimited(640),
+        Command::ReadPipe,
         Command::FindUser(token()),
         Command::ParentDomain,
     ]);

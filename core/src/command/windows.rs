@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Command, FilePath, HEADING, ServiceName, Token, VariableName, line, pings};
+use super::{Command, FilePath, HEADING, PIPE, ServiceName, Token, VariableName, line, pings};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for a command of Linux only.
@@ -31,7 +31,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::DnsSuffix => return None,
         Command::LoadBalancers => headed("hnsdiag", &["list loadbalancers".to_owned()]),
         Command::Streams(token) => cmd(&format!("echo {token}& echo E-{token} 1>&2& exit 7")),
-        Command::Filter { token, .. } => system("findstr", [token.as_str()]),
         Command::ReadFile(file) => cmd(&format!("type {}", path(file)?)),
         // A digit before `>` would be the number of a stream
         // A redirection that fails leaves the exit code as it is; `type` sets it
@@ -71,6 +70,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::FindProcess(word) => powershell(&find_process(word)),
         Command::CpuLimited => powershell(&cpu_limited()),
         Command::MemoryLimited(mebibytes) => powershell(&memory_limited(*mebibytes)),
+        Command::ReadPipe => powershell(&read_pipe()),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::Services(names) => {
@@ -133,6 +133,15 @@ fn memory_limited(mebibytes: u32) -> String {
     format!(
         "try {{ $held = [byte[]]::new({mebibytes}MB) }} catch {{ \
          if ($_.Exception.GetBaseException() -is [OutOfMemoryException]) {{ exit 0 }}; throw }}; exit {NO}"
+    )
+}
+
+/// The client waits as long for a pipe that is not there as for one that is busy (.NET, `NamedPipeClientStream.Connect`).
+fn read_pipe() -> String {
+    format!(
+        "$pipe = [IO.Pipes.NamedPipeClientStream]::new('.', '{PIPE}', 'In'); try {{ $pipe.Connect(3000) }} catch {{ \
+         if ($_.Exception.GetBaseException() -is [TimeoutException]) {{ exit {NO} }}; throw }}; \
+         if ([IO.StreamReader]::new($pipe).ReadLine() -ne '{PIPE}') {{ throw 'another answer' }}"
     )
 }
 

@@ -12,7 +12,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 22] = [
+const PROGRAMS: [&str; 23] = [
     "access",
     "cpu-limited",
     "csi-proxy-pipes",
@@ -31,6 +31,7 @@ const PROGRAMS: [&str; 22] = [
     "ports",
     "processes",
     "read-file",
+    "read-pipe",
     "services",
     "streams",
     "who-am-i",
@@ -117,7 +118,11 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     let command = read_command(decoder, entry, os)?;
     let looks = matches!(
         command,
-        Command::FindProcess(_) | Command::HasAddress(_) | Command::Processes | Command::WhoAmI
+        Command::FindProcess(_)
+            | Command::HasAddress(_)
+            | Command::Processes
+            | Command::ReadPipe
+            | Command::WhoAmI
     ) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
@@ -246,6 +251,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 .finish(decoder);
             match alone {
                 "cpu-limited" => Command::CpuLimited,
+                "read-pipe" => Command::ReadPipe,
                 "csi-proxy-pipes" => Command::CsiProxyPipes,
                 "load-balancers" => Command::LoadBalancers,
                 "parent-domain" => Command::ParentDomain,

@@ -184,6 +184,7 @@ pub enum FaultKind {
     CpuLimitIgnored,
     MemoryLimitIgnored,
     OverUseKills,
+    NamedPipeNotMapped,
     StatsMissing,
     HugePagesHonoured,
     OtherOsAdmitted,

@@ -75,6 +75,8 @@ pub(crate) struct Place {
     /// Whether its network is one of its own, without an adapter.
     pub(crate) apart: bool,
     pub(crate) limits: Limits,
+    /// The paths of the named pipes of its node that it mounts.
+    pub(crate) pipes: Vec<String>,
 }
 
 /// What a container gets at most, in thousandths of a processor and of a byte; `None` where it has no limit.
@@ -106,6 +108,7 @@ impl Place {
             domain: None,
             apart: false,
             limits: Limits::default(),
+            pipes: Vec::new(),
         }
     }
 }

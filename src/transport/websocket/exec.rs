@@ -269,7 +269,7 @@ mod tests {
     use crate::transport::env::Env;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use winconform_core::command::{Command, Token};
+    use winconform_core::command::{Command, Curl, Host, HttpGet, HttpSession, Token};
     use winconform_core::facts::Os;
 
     use http::Request;
@@ -365,15 +365,32 @@ mod tests {
         }
     }
 
-    /// Runs `true` against a server that follows the scripts in turn, and repeats the last one.
-    async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply>, usize) {
-        run_and_read(scripts, stdin, |reply| Ok(reply.clone())).await
+    /// A session of curl, which reads the path from its standard input.
+    fn session(path: &str) -> Command {
+        let get = HttpGet {
+            host: Host::parse("10.0.0.1").expect("an address"),
+            port: 80,
+            path: path.to_owned(),
+        };
+        Command::HttpSession(HttpSession {
+            curl: Curl::Linux,
+            gets: vec![get],
+            token: Token::parse("t").expect("a token"),
+            connect: Duration::from_secs(4),
+            total: Duration::from_secs(8),
+        })
+    }
+
+    /// Runs a program, or a session of curl of a path, against a server that follows the scripts in turn, and repeats
+    /// the last one.
+    async fn run(scripts: Vec<Script>, path: Option<&str>) -> (Result<ExecReply>, usize) {
+        run_and_read(scripts, path, |reply| Ok(reply.clone())).await
     }
 
     /// Like `run`, and reads the output with `read`.
     async fn run_and_read<T>(
         scripts: Vec<Script>,
-        stdin: Option<&str>,
+        path: Option<&str>,
         read: impl Fn(&ExecReply) -> Result<T>,
     ) -> (Result<T>, usize) {
         let begun = Arc::new(AtomicUsize::new(0));
@@ -406,13 +423,7 @@ mod tests {
             name: "b".into(),
             container: "main".into(),
         };
-        let command = match stdin {
-            None => Command::WhoAmI,
-            Some(input) => Command::Filter {
-                token: Token::parse("t").expect("a token"),
-                input: input.to_owned(),
-            },
-        };
+        let command = path.map_or(Command::WhoAmI, session);
         let request = command.on(Os::Linux).expect("of Linux");
         let reply = api.exec_read(&pod, &request, read).await;
         let tried = begun.load(Ordering::Relaxed);
@@ -439,16 +450,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn standard_input_is_written_and_ended() {
-        let stdin = "é".repeat(400);
-        let (reply, _) = run(vec![Speaks(V5, vec![], End::Echo)], Some(&stdin)).await;
-        assert_eq!(reply.expect("a reply").stdout, stdin);
+        let path = format!("/{}", "é".repeat(200));
+        let (reply, _) = run(vec![Speaks(V5, vec![], End::Echo)], Some(&path)).await;
+        let request = session(&path).on(Os::Linux).expect("of Linux");
+        assert_eq!(Some(&*reply.expect("a reply").stdout), request.stdin());
     }
 
     #[tokio::test(start_paused = true)]
     async fn v4_cannot_end_standard_input() {
         let v4 = Speaks("v4.channel.k8s.io", vec![message(3, SUCCESS)], End::Close);
         assert!(run(vec![v4.clone()], None).await.0.is_ok());
-        let (reply, tried) = run(vec![v4], Some("url = x")).await;
+        let (reply, tried) = run(vec![v4], Some("/")).await;
         assert_eq!(reply.expect_err("an error").kind, ErrorKind::ExecTransport);
         assert_eq!(tried, 1);
     }

@@ -54,6 +54,9 @@ pub struct ProgramObservation {
     /// What the output tells of the node, for a command that is sent to learn that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
+    /// What its exit code says, for a command that is sent to learn that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub means: Option<String>,
 }
 
 /// The test method `program`.
@@ -132,6 +135,7 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
             output: reply.stdout.clone(),
             errors: reply.stderr.clone(),
             told: told(run, reply)?,
+            means: meaning(run, *code).map(str::to_owned),
         }),
         ExitStatus::NotStarted(words) => Err(ErrorKind::ToolMissing.error(printable(words))),
     }
@@ -144,14 +148,30 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
         (Command::HasAddress(_), UNSET) => {
             "the container lacks the variable, or ipconfig fails there"
         }
-        (Command::FindProcess(_) | Command::CpuLimited | Command::MemoryLimited(_), code)
-            if ![0, NO].contains(&code) =>
-        {
-            "the script failed"
-        }
+        (
+            Command::FindProcess(_)
+            | Command::CpuLimited
+            | Command::MemoryLimited(_)
+            | Command::ReadPipe,
+            code,
+        ) if ![0, NO].contains(&code) => "the script failed",
         _ => return None,
     };
     Some(why.to_owned())
+}
+
+/// What an exit code says where the answer to a command is no.
+fn meaning(run: &Command, code: i64) -> Option<&'static str> {
+    Some(match (run, code) {
+        (Command::Exists(_), 1) => "no such file",
+        (Command::FindProcess(_), NO) => "no such process",
+        (Command::CpuLimited, NO) => "it got at least three quarters of a processor",
+        (Command::MemoryLimited(_), NO) => "it got the memory",
+        (Command::ReadPipe, NO) => "no such pipe",
+        (Command::FindUser(_), NO) => "no such account",
+        (Command::HasAddress(_), 1) => "no adapter has it",
+        _ => return None,
+    })
 }
 
 /// Whether an exit code is an NTSTATUS of severity error, which Windows gives a process that it cannot start or
@@ -189,6 +209,9 @@ impl fmt::Display for ProgramObservation {
             return f.write_str(told);
         }
         write!(f, "exit code {}", self.code)?;
+        if let Some(means) = &self.means {
+            write!(f, " ({means})")?;
+        }
         for (stream, text) in [("output", &self.output), ("errors", &self.errors)] {
             let mut text = printable(text.trim());
             if !text.is_empty() {
@@ -212,6 +235,7 @@ mod tests {
             output: output.to_owned(),
             errors: String::new(),
             told: None,
+            means: None,
         }
     }
 

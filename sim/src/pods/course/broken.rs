@@ -38,6 +38,9 @@ pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
     if suffers(FaultKind::MemoryLimitIgnored) {
         place.limits.memory = None;
     }
+    if suffers(FaultKind::NamedPipeNotMapped) {
+        place.pipes.clear();
+    }
     place.limits.kills = suffers(FaultKind::OverUseKills).then(Arc::default);
     place.lacks_curl = suffers(FaultKind::CurlMissing);
     let of_pod = run.pod.spec.as_ref();

@@ -136,6 +136,7 @@ impl PodRun {
                 memory: resources::stated(container.resources.as_ref(), true, "memory"),
                 kills: None,
             },
+            pipes: pipes(container),
             ..Place::new(self.node.pool.os(), image.family, origin, hostname)
         }
     }
@@ -202,6 +203,15 @@ impl PodRun {
     pub(crate) fn address(&self) -> Option<Ipv4Addr> {
         self.book().address
     }
+}
+
+/// The paths at which a container mounts named pipes of its node (containerd, `pkg/oci/mounts_windows.go`).
+fn pipes(container: &Container) -> Vec<String> {
+    let mounts = container.volume_mounts.iter().flatten();
+    let paths = mounts.map(|mount| mount.mount_path.clone());
+    paths
+        .filter(|path| path.starts_with(r"\\.\pipe\"))
+        .collect()
 }
 
 /// Converts seconds of the API; a negative number counts as 0.
