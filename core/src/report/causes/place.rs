@@ -70,7 +70,7 @@ impl Place {
             },
             Side::Named => {
                 // `a, b, c and 7 more` names a few of many
-                if troubles.iter().any(|seen| seen.text.contains(" more")) {
+                if troubles.iter().any(|seen| names_few(&seen.text)) {
                     return find(Side::About);
                 }
                 let named = troubles.iter().flat_map(|seen| &seen.named);
@@ -323,6 +323,12 @@ impl Place {
             Self::Paths(paths) => Some(paths.iter().map(|(from, _)| from.clone()).collect()),
         }
     }
+}
+
+/// Whether a text names a few of many.
+fn names_few(text: &str) -> bool {
+    let mut more = text.match_indices(" more");
+    more.any(|(at, _)| text[..at].ends_with(|last: char| last.is_ascii_digit()))
 }
 
 /// Whether some of these nodes are in the pool of an end.
