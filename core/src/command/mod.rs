@@ -80,8 +80,8 @@ pub enum Command {
     /// Ends with 0 where a program is refused so many MiB of memory, and with [`NO`] where it gets them; Windows
     /// only.
     MemoryLimited(u32),
-    /// Ends with 0 where the container reads the pipe of the name [`PIPE`], and with [`NO`] where it finds none within
-    /// three seconds; Windows only.
+    /// Prints the line that the pipe of the name [`PIPE`] has for who opens it, as the value of a variable, and ends with
+    /// 1 where it cannot be opened; Windows only.
     ReadPipe,
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
@@ -149,6 +149,7 @@ impl Command {
                 | Self::WhoAmI
                 | Self::ParentDomain
                 | Self::Processes
+                | Self::ReadPipe
         );
         prints || self.is_told()
     }

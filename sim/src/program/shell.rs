@@ -6,6 +6,7 @@
 //! | steps: `echo`, `sleep`, `exit`, `ping` | entry points, probes, hooks, streams |
 //! | variables | `env` and `set` |
 //! | one command on a file | `file.rs` |
+//! | a line of a named pipe, as a variable | `pipe.rs` |
 //! | `if defined NAME (PROGRAM\| PROGRAM) else exit CODE` | what `findstr` finds in an output |
 
 use std::time::Duration;
@@ -13,8 +14,8 @@ use std::time::Duration;
 use super::forms::{self, Call};
 use super::{ADMINISTRATOR, NOT_SIMULATED, Place, Ran, Refusal, Started, file};
 use crate::base::log::Stream;
-use crate::program::windows::host;
 use crate::program::windows::system::end_of_line;
+use crate::program::windows::{host, pipe};
 use crate::topology::Os;
 
 /// `sh -c SCRIPT`.
@@ -36,6 +37,7 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
     session(call, script)
         .or_else(|| environment(call.place(), script))
         .or_else(|| file::command(call, script))
+        .or_else(|| pipe::read(call, script))
         .or_else(|| piped(call, script))
         .map(Started::Ended)
         .or_else(|| steps(call, script))

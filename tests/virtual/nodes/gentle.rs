@@ -173,13 +173,11 @@ fn few_at_once(name: &'static str) -> Outcome {
         );
         // On EKS checks wait for exec sessions in which the security group drops much; where Calico leads NodePorts
         // nowhere without a backend, for sessions in which those time out, and fixtures for the room that is held
-        // meanwhile. A second session sooner takes more execs and requests than their bounds allow. Where a pool has one
-        // node, the many fixtures of one check each wait for addresses
+        // meanwhile. A second session sooner takes more execs and requests than their bounds allow
         let most = match name {
             "eks" => 125,
             "rke2" => 116,
             "kubeadm-calico" => 113,
-            "hybrid" => 112,
             _ => HUNDREDTHS,
         };
         let in_time = took.as_millis() * 100 <= shortest * most;

@@ -148,13 +148,11 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
         (Command::HasAddress(_), UNSET) => {
             "the container lacks the variable, or ipconfig fails there"
         }
-        (
-            Command::FindProcess(_)
-            | Command::CpuLimited
-            | Command::MemoryLimited(_)
-            | Command::ReadPipe,
-            code,
-        ) if ![0, NO].contains(&code) => "the script failed",
+        (Command::FindProcess(_) | Command::CpuLimited | Command::MemoryLimited(_), code)
+            if ![0, NO].contains(&code) =>
+        {
+            "the script failed"
+        }
         _ => return None,
     };
     Some(why.to_owned())
@@ -167,7 +165,7 @@ fn meaning(run: &Command, code: i64) -> Option<&'static str> {
         (Command::FindProcess(_), NO) => "no such process",
         (Command::CpuLimited, NO) => "it got at least three quarters of a processor",
         (Command::MemoryLimited(_), NO) => "it got the memory",
-        (Command::ReadPipe, NO) => "no such pipe",
+        (Command::ReadPipe, 1) => "it cannot open the pipe",
         (Command::FindUser(_), NO) => "no such account",
         (Command::HasAddress(_), 1) => "no adapter has it",
         _ => return None,

@@ -4,5 +4,6 @@ pub(crate) mod host;
 pub(crate) mod ipconfig;
 #[cfg(test)]
 pub(crate) mod network_table;
+pub(crate) mod pipe;
 pub(crate) mod powershell;
 pub(crate) mod system;

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::program::forms::Call;
-use crate::program::windows::system;
+use crate::program::windows::{pipe, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     if script.contains("New-Object System.Net.HttpListener") {
         return http_listener(&script);
     }
-    if script.contains(SERVER[0]) {
+    if script.contains(pipe::SERVER) {
         return Some(Started::stays());
     }
     Some(Started::Ended(Ran::sleeps(slept(&script)?)))
@@ -60,26 +60,6 @@ const HOLD: [&str; 2] = [
     "MB) } catch { if ($_.Exception.GetBaseException() -is [OutOfMemoryException]) { exit 0 }; throw }; exit 2",
 ];
 
-/// What the script that serves a named pipe has before the name, and after it.
-const SERVER: [&str; 2] = ["[IO.Pipes.NamedPipeServerStream]::new('", "', 'Out'"];
-
-/// The script that reads a line from a named pipe: what it has before the name, and after it.
-const CONNECT: [&str; 2] = [
-    "$pipe = [IO.Pipes.NamedPipeClientStream]::new('.', '",
-    "', 'In'); try { $pipe.Connect(3000) } catch { if ($_.Exception.GetBaseException() -is [TimeoutException]) { exit 2 }; throw }; if ([IO.StreamReader]::new($pipe).ReadLine() -ne '",
-];
-
-/// Whether a program connects to a named pipe: a pod on the network of the program's node, as that of a `HostProcess`
-/// container, serves it, and the container mounts it or is one of these, too.
-fn connects(call: &Call<'_>, name: &str) -> bool {
-    let (place, world) = (call.place(), call.seat.view.world);
-    let serves = format!("{}{name}{}", SERVER[0], SERVER[1]);
-    let node = place.origin.node(world);
-    let mut beside = node.into_iter().flat_map(|node| world.pods.on_host(node));
-    let is_served = beside.any(|(_, pod)| pod.told.lines.iter().any(|line| line.contains(&serves)));
-    is_served && (place.host_process || place.pipes.contains(&format!(r"\\.\pipe\{name}")))
-}
-
 fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
     let script = script.strip_prefix(STRICT)?;
     let within = |[before, after]: [&str; 2]| script.strip_prefix(before)?.strip_suffix(after);
@@ -94,10 +74,6 @@ fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
             kills.notify_one();
         }
         (Ran::default(), is_refused)
-    } else if let Some(rest) = script.strip_prefix(CONNECT[0]) {
-        let connects = connects(call, rest.split_once(CONNECT[1])?.0);
-        let waits = if connects { 0 } else { 3 };
-        (Ran::sleeps(Duration::from_secs(waits)), connects)
     } else {
         let word = within(FIND)?;
         let is_seen = system::lines(call).iter().any(|line| line.contains(word));
