@@ -32,10 +32,10 @@ fn line(call: &Call<'_>, name: &str) -> Option<String> {
     if !place.host_process && !place.pipes.contains(&format!(r"\\.\pipe\{name}")) {
         return None;
     }
-    let serves = format!("{SERVER}{name}'");
+    let begins = format!("{SERVER}{name}'");
     let beside = world.pods.on_host(place.origin.node(world)?);
     let mut lines = beside.flat_map(|(_, pod)| &pod.told.lines);
-    let server = lines.find(|line| line.contains(&serves))?;
+    let server = lines.find(|line| line.contains(&begins))?;
     let (_, rest) = server.split_once(".WriteLine('")?;
     rest.split_once('\'').map(|(line, _)| line.to_owned())
 }
