@@ -144,19 +144,15 @@ impl PlannedAssertion {
         self.needs.iter().find_map(|(key, _)| key.node)
     }
 
-    /// The fixtures it depends on: what it needs, and its prober, which must be ready. The prober on a
-    /// Windows node itself comes with the prober in a Windows pod.
+    /// The fixtures it depends on: what it needs, and its prober, which must be ready; and those beside which these are.
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let beside = |prober: &FixtureKey| match prober.name {
-            FixtureName::WINDOWS_NODE_PROBER => {
-                Some(FixtureName::WINDOWS_POD_PROBER.in_pool(prober.pool.as_ref()))
-            }
             FixtureName::EACH_WINDOWS_NODE => Some(
                 FixtureName::RING
                     .in_pool(prober.pool.as_ref())
                     .on(prober.node),
             ),
-            _ => None,
+            name => Some(name.beside()?.in_pool(prober.pool.as_ref())),
         };
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let prober = prober.map(|prober| (prober, Need::Ready));
