@@ -49,7 +49,7 @@ pub(super) enum Side {
     About,
     /// The nodes or the operating system named by what was seen, or else as `about`.
     Named,
-    /// The nodes from which it is seen; nothing tells of the others of their pool.
+    /// The nodes whose pods observe it, where no check observes from the other nodes of the pool.
     Observer,
     /// Nothing less than the cluster.
     Cluster,

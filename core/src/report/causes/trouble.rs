@@ -21,7 +21,7 @@ pub(super) struct Seen<'v> {
     /// The place of its case among all cases.
     pub(super) case: usize,
     pub(super) from: Option<End>,
-    /// The node of the pod that it observes from, also where nothing is observed from the others of its pool.
+    /// The node of the pod that it observes from, if it is in trouble.
     pub(super) observer: Option<End>,
     pub(super) to: Option<End>,
     /// The pool that it is about, or that of the fixture which failed.
@@ -67,13 +67,14 @@ impl<'v> Seen<'v> {
         }
         let observed = matches!(reason, Some(Reason::Seen(_) | Reason::Control { .. }));
         let is_well = check.verdict().is_none_or(Verdict::is_expected);
-        let text = reason.filter(|_| !is_well).map(text).unwrap_or_default();
+        let trouble = reason.filter(|_| !is_well);
+        let text = trouble.map(text).unwrap_or_default();
         let ends = words(&text).filter_map(|word| names.ends.get(word));
         let places = ends.flatten().cloned().collect();
         Self {
             check,
             case,
-            observer: names.observer(check),
+            observer: trouble.and_then(|_| names.observer(check)),
             from,
             to: to.map(|pool| end(pool, None)),
             about,
@@ -165,7 +166,7 @@ fn reaches_linux(seen: &Seen<'_>) -> bool {
 }
 
 /// Whether a check in trouble says that its Windows node reaches the pods of the cluster's DNS, which are on Linux nodes:
-/// the name that it asked for has resolved, after which curl says of which way it waited in vain.
+/// the name that it asked for has resolved. Where none has, curl says that resolving timed out, and not the connection.
 fn resolves(seen: &Seen<'_>) -> bool {
     let is_windows = |from: &End| from.pool != PoolName::linux();
     seen.from.as_ref().is_some_and(is_windows)
@@ -193,11 +194,10 @@ impl<'p> Names<'p> {
             }
         }
         let by_ordinal = pools.iter().map(|(name, pool)| (name, pool.in_order()));
-        let by_ordinal = by_ordinal.collect();
         Self {
             view,
             ends,
-            by_ordinal,
+            by_ordinal: by_ordinal.collect(),
         }
     }
 
