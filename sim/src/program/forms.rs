@@ -77,7 +77,6 @@ const FORMS: &[Form] = &[
     ),
     (Linux, "hostname", busyboxes, Ends(system::hostname)),
     (Linux, "id", busyboxes, Ends(system::id)),
-    (Linux, "grep", busyboxes, Ends(system::filter)),
     (Linux, "cat", busyboxes, Ends(file::read)),
     (Linux, "rm", busyboxes, Ends(file::delete)),
     (Linux, "test", busyboxes, Ends(file::exists)),

@@ -51,13 +51,12 @@ pub(crate) fn id(call: &Call<'_>) -> Option<Ran> {
     )))
 }
 
-/// `grep WORD`, `findstr WORD` and `findstr /l WORD` of the input.
+/// `findstr /l WORD` of the input.
 pub(crate) fn filter(call: &Call<'_>) -> Option<Ran> {
-    let (word, marks) = match call.words() {
-        Some(["/l", word]) => (word, "-.:"),
-        _ => (call.words::<1>()?[0], "-"),
+    let ["/l", word] = call.words()? else {
+        return None;
     };
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || marks.contains(letter);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.:".contains(letter);
     if word.is_empty() || word.starts_with('-') || !word.chars().all(is_plain) {
         return None;
     }
