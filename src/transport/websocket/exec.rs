@@ -381,8 +381,7 @@ mod tests {
         })
     }
 
-    /// Runs a program, or a session of curl of a path, against a server that follows the scripts in turn, and repeats
-    /// the last one.
+    /// Runs a program, or curl with a path, against a server that follows the scripts in turn and repeats the last.
     async fn run(scripts: Vec<Script>, path: Option<&str>) -> (Result<ExecReply>, usize) {
         run_and_read(scripts, path, |reply| Ok(reply.clone())).await
     }

@@ -28,8 +28,7 @@ use crate::pods::spec::volumes;
 /// a pod at once; without this pause it would create pods without end before any time passes.
 const REFUSING: Duration = Duration::from_millis(100);
 
-/// How often a kubelet tries again what the API server refused of a pod's end (`pkg/kubelet/status/status_manager.go`,
-/// `syncPeriod`).
+/// How often a kubelet repeats a refused deletion (`pkg/kubelet/status/status_manager.go`, `syncPeriod`).
 const SYNC: Duration = Duration::from_secs(10);
 
 /// How long a pod stays after its containers, where the runtime takes long to remove its sandbox (Azure/AKS#1461).

@@ -199,7 +199,7 @@ impl State {
             }
             (&Method::DELETE, _) if self.refuses > 0 => {
                 self.refuses -= 1;
-                refusal("Conflict", StatusCode::CONFLICT)
+                refusal("Forbidden", StatusCode::FORBIDDEN)
             }
             (&Method::DELETE, _) => {
                 self.gone.push(path.to_owned());
