@@ -8,6 +8,7 @@
 #   D/NODE                    one per node: what it has in /var/lib and /var/log
 #   D/pid/NODE                the process that holds the node's namespaces
 #   D/log/NODE-*.log          one per program of a node
+#   D/cgroups                 the nodes' cgroups, a directory a line
 #
 # A node leaves nothing behind when that process ends: everything it has is in separate namespaces
 # (network, mounts, processes, cgroups), which end with it.
@@ -22,31 +23,18 @@ source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../lib.bash"
 # most 15 characters.
 bridge() { printf '%s' "winconform$1"; }
 
-# Sets $groups to the directories of the nodes' cgroups of the network with the number $1: below
-# this process's own cgroup, in each hierarchy. Includes version 2 where a machine has it beside
-# version 1: runc creates cgroups for containers there as well, and leaves them.
-find_groups() {
-    local line controllers path
-    groups=()
-    while IFS= read -r line; do
-        controllers=${line#*:} controllers=${controllers%%:*} path=${line#*:*:}
-        [[ $controllers || -e /sys/fs/cgroup/unified/cgroup.controllers ]] || continue
-        controllers=${controllers:-unified}
-        groups+=("/sys/fs/cgroup/${controllers#name=}${path%/}/winconform-$1")
-    done </proc/self/cgroup
-}
-
 # stop D: ends everything of an instance. Ends the nodes first, and at once: when the first process
 # of a process namespace ends, all of it ends, with its mounts and interfaces.
 stop() {
-    local pids number group deadline
+    local pids number groups=() group deadline
     mapfile -t pids < <(running "$1")
     ((${#pids[@]} == 0)) || kill -s KILL -- "${pids[@]}" 2>/dev/null || true
     [[ ! -d $1/control-plane ]] || "$here/../control-plane/down" --dir "$1/control-plane" || return
     number=$(<"$(marker "$1")")
     [[ $number ]] || return 0
     if ip link show "$(bridge "$number")" >/dev/null 2>&1; then ip link del "$(bridge "$number")"; fi
-    find_groups "$number"
+    # Those that `up` made, which may have run in another cgroup than this process does.
+    [[ ! -f $1/cgroups ]] || mapfile -t groups <"$1/cgroups"
     # The time with microseconds as an integer: without its point or comma.
     deadline=$((${EPOCHREALTIME/[.,]/} + 5000000))
     for group in "${groups[@]}"; do
