@@ -185,6 +185,8 @@ pub enum FaultKind {
     MemoryLimitIgnored,
     OverUseKills,
     NamedPipeNotMapped,
+    NamedPipeNotServed,
+    NamedPipesShared,
     StatsMissing,
     HugePagesHonoured,
     OtherOsAdmitted,

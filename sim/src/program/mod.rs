@@ -75,7 +75,7 @@ pub(crate) struct Place {
     /// Whether its network is one of its own, without an adapter.
     pub(crate) apart: bool,
     pub(crate) limits: Limits,
-    /// The paths of the named pipes of its node that it mounts.
+    /// The beginnings of the paths of its node's named pipes that it finds: those that it mounts.
     pub(crate) pipes: Vec<String>,
 }
 

@@ -165,8 +165,8 @@ fn meaning(run: &Command, code: i64) -> Option<&'static str> {
         (Command::FindProcess(_), NO) => "no such process",
         (Command::CpuLimited, NO) => "it got at least three quarters of a processor",
         (Command::MemoryLimited(_), NO) => "it got the memory",
-        (Command::ReadPipe, 1) => "it cannot open the pipe",
-        (Command::FindUser(_), NO) => "no such account",
+        (Command::ReadPipe, 1) => "no line of the pipe",
+        (Command::FindUser(_), NO) => "net finds no such account",
         (Command::HasAddress(_), 1) => "no adapter has it",
         _ => return None,
     })
@@ -303,5 +303,12 @@ mod tests {
             assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
             assert!(error.detail.contains("STATUS_DLL_INIT_FAILED"), "{error:?}");
         }
+    }
+
+    #[test]
+    fn an_exit_code_has_words_where_it_answers_the_command() {
+        let pipe = |code| meaning(&Command::ReadPipe, code);
+        assert_eq!(pipe(1), Some("no line of the pipe"));
+        assert_eq!([pipe(0), pipe(9009)], [None, None]);
     }
 }

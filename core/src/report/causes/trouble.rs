@@ -170,6 +170,7 @@ fn reaches_linux(seen: &Seen<'_>) -> bool {
 fn resolves(seen: &Seen<'_>) -> bool {
     let is_windows = |from: &End| from.pool != PoolName::linux();
     seen.from.as_ref().is_some_and(is_windows)
+        && matches!(seen.check.reason(), Some(Reason::Seen(_)))
         && ["net.dns-service", "net.dns-search"].contains(&seen.check.planned.claim.as_str())
         && seen.text.contains("connection timed out")
 }

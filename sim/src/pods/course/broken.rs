@@ -9,6 +9,7 @@ use crate::fault::FaultKind;
 use crate::network::Origin;
 use crate::nodes::image::Family;
 use crate::pods::container::Slot;
+use crate::program::windows::pipe::PIPES;
 use crate::program::{ADMINISTRATOR, Place};
 
 pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
@@ -38,8 +39,13 @@ pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
     if suffers(FaultKind::MemoryLimitIgnored) {
         place.limits.memory = None;
     }
-    if suffers(FaultKind::NamedPipeNotMapped) {
+    if suffers(FaultKind::NamedPipeNotMapped) && !place.host_process
+        || suffers(FaultKind::NamedPipeNotServed)
+    {
         place.pipes.clear();
+    }
+    if suffers(FaultKind::NamedPipesShared) {
+        place.pipes = vec![PIPES.to_owned()];
     }
     place.limits.kills = suffers(FaultKind::OverUseKills).then(Arc::default);
     place.lacks_curl = suffers(FaultKind::CurlMissing);

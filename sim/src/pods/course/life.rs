@@ -380,9 +380,8 @@ async fn deadline(run: &PodRun) {
     }
 }
 
-/// Deletes the pod's object; while the API server refuses, once more after each [`SYNC`].
+/// Deletes the pod's object; while the API server has it and refuses, once more after each [`SYNC`].
 async fn delete(cluster: &Cluster, run: &PodRun) {
-    cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     let uid = Preconditions {
         uid: Some(run.uid.clone()),
@@ -390,11 +389,15 @@ async fn delete(cluster: &Cluster, run: &PodRun) {
     };
     let params = DeleteParams::default().grace_period(0).preconditions(uid);
     let name = &run.key.name;
-    while let Err(error) = cluster
-        .insist("pod deletion", || pods.delete(name, &params))
-        .await
-    {
-        tracing::debug!(pod = %run.key, %error, "deletion is not taken");
-        clock::elapse(SYNC).await;
+    loop {
+        cluster.heard(&run.node).await;
+        let deleted = cluster.insist("pod deletion", || pods.delete(name, &params));
+        match deleted.await {
+            Ok(_) => return,
+            // The pod is gone, or another has its name
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => return,
+            Err(error) => tracing::debug!(pod = %run.key, %error, "deletion is not taken"),
+        }
+        cluster.clock.pass(SYNC).await;
     }
 }

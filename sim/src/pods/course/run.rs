@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod, WindowsSecurityContextOptions};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, WindowsSecurityContextOptions};
 use ordered_watch as watch;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -20,6 +20,7 @@ use crate::pods::reporting::book::Book;
 use crate::pods::reporting::events::Told;
 use crate::pods::spec::resources;
 use crate::pods::spec::volumes::Volumes;
+use crate::program::windows::pipe::PIPES;
 use crate::program::{Limits, Place};
 use crate::topology::Os;
 use crate::world::{self, Key};
@@ -136,7 +137,10 @@ impl PodRun {
                 memory: resources::stated(container.resources.as_ref(), true, "memory"),
                 kills: None,
             },
-            pipes: pipes(container),
+            pipes: match self.host_process(Some(container)) {
+                true => vec![PIPES.to_owned()],
+                false => pipes(self.pod.spec.as_ref(), container),
+            },
             ..Place::new(self.node.pool.os(), image.family, origin, hostname)
         }
     }
@@ -205,13 +209,17 @@ impl PodRun {
     }
 }
 
-/// The paths at which a container mounts named pipes of its node (containerd, `pkg/oci/mounts_windows.go`).
-fn pipes(container: &Container) -> Vec<String> {
-    let mounts = container.volume_mounts.iter().flatten();
-    let paths = mounts.map(|mount| mount.mount_path.clone());
-    paths
-        .filter(|path| path.starts_with(r"\\.\pipe\"))
-        .collect()
+/// The named pipes of its node that a container mounts at their own paths (containerd, `pkg/oci/mounts_windows.go`).
+fn pipes(pod: Option<&PodSpec>, container: &Container) -> Vec<String> {
+    let volumes = pod.and_then(|pod| pod.volumes.as_ref());
+    let volumes = volumes.into_iter().flatten();
+    let mounted = volumes.filter_map(|volume| {
+        let path = &volume.host_path.as_ref()?.path;
+        let mut mounts = container.volume_mounts.iter().flatten();
+        let is_there = mounts.any(|it| it.name == volume.name && it.mount_path == *path);
+        (is_there && path.starts_with(PIPES)).then(|| path.clone())
+    });
+    mounted.collect()
 }
 
 /// Converts seconds of the API; a negative number counts as 0.

@@ -1,7 +1,10 @@
-//! Named pipes of a Windows node, which containers read that mount them.
+//! Named pipes of a Windows node, which containers read that mount them, and `HostProcess` ones.
 
 use crate::program::Ran;
 use crate::program::forms::Call;
+
+/// What the path of each named pipe begins with.
+pub(crate) const PIPES: &str = r"\\.\pipe\";
 
 /// What the script of a server has before the name of its pipe.
 pub(crate) const SERVER: &str = "[IO.Pipes.NamedPipeServerStream]::new('";
@@ -25,13 +28,12 @@ pub(crate) fn read(call: &Call<'_>, script: &str) -> Option<Ran> {
     })
 }
 
-/// The line that a pipe has for a program: a pod on the network of the program's node serves it, as a `HostProcess`
-/// container does, and the program's container mounts it or is one of these, too.
+/// The line that a pipe has for a program whose container finds it: a pod on the network of the program's node serves
+/// it, as a `HostProcess` container does.
 fn line(call: &Call<'_>, name: &str) -> Option<String> {
     let (place, world) = (call.place(), call.seat.view.world);
-    if !place.host_process && !place.pipes.contains(&format!(r"\\.\pipe\{name}")) {
-        return None;
-    }
+    let path = format!("{PIPES}{name}");
+    place.pipes.iter().find(|pipe| path.starts_with(*pipe))?;
     let begins = format!("{SERVER}{name}'");
     let beside = world.pods.on_host(place.origin.node(world)?);
     let mut lines = beside.flat_map(|(_, pod)| &pod.told.lines);
