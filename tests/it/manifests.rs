@@ -198,7 +198,7 @@ fn powershell_can_read_every_script() {
     }
     let expected = [
         "node-sample.yaml",
-        "pipe-server.yaml",
+        "node-side.yaml",
         "windows-node.yaml",
         "each-windows-node.yaml",
         "shared-processes.yaml",

@@ -113,7 +113,7 @@ fn chosen() -> Outcome {
             "nano-server",
             "nfs",
             "non-root",
-            "pipe-reader",
+            "pod-side",
             "probed",
             "replica-set",
             "replication-controller",

@@ -59,8 +59,6 @@ pub enum Command {
     FillFile { path: FilePath, size: u64 },
     /// Prints the size of the volume that a folder is on; Windows only.
     FreeSpace(FilePath),
-    /// Links a folder to another (containerd passes no mount propagation on); Windows only.
-    Junction { link: FilePath, target: FilePath },
     /// Prints these variables, each as `NAME=VALUE`; `set` never interprets a value.
     Environment(Vec<VariableName>),
     /// Prints the user that the container runs as; Nano Server has it in its variable `USERNAME`.
@@ -83,6 +81,9 @@ pub enum Command {
     /// Prints the line that the pipe of the name [`PIPE`] has for who opens it, as the value of a variable, and ends with
     /// 1 where it cannot be opened; Windows only.
     ReadPipe,
+    /// Prints a file of an emptyDir of a pod on the node, by the name of the volume and its path in there as a path of
+    /// drive C, and ends with [`NO`] where no pod has one; Windows only.
+    ReadVolume(FilePath),
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
     /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends
@@ -150,6 +151,7 @@ impl Command {
                 | Self::ParentDomain
                 | Self::Processes
                 | Self::ReadPipe
+                | Self::ReadVolume(_)
         );
         prints || self.is_told()
     }

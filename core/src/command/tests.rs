@@ -81,10 +81,6 @@ fn examples() -> Vec<Command> {
             size: 8 << 20,
         },
         Command::FreeSpace(path("C:\\shared")),
-        Command::Junction {
-            link: path("C:\\shared\\link"),
-            target: path("C:\\Windows\\Temp"),
-        },
         Command::Environment(["W_A", "P_b"].map(variable).to_vec()),
         Command::WhoAmI,
         Command::HasAddress(variable("W_A")),
@@ -93,6 +89,7 @@ fn examples() -> Vec<Command> {
         Command::CpuLimited,
         Command::MemoryLimited(640),
         Command::ReadPipe,
+        Command::ReadVolume(path("C:\\wc-linked\\plain\\file.txt")),
         Command::FindUser(token()),
         Command::ParentDomain,
     ]);

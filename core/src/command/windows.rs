@@ -52,9 +52,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             ))
         }
         Command::FreeSpace(folder) => system("fsutil", ["volume", "diskfree", &path(folder)?]),
-        Command::Junction { link, target } => {
-            cmd(&format!("mklink /J {} {}", path(link)?, path(target)?))
-        }
         Command::Environment(names) => environment(names),
         Command::WhoAmI => system("whoami", []),
         Command::HasAddress(variable) => {
@@ -73,6 +70,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         // PowerShell's client of pipes finds none that a container mounts (dotnet/corefx#24594). `set` ends with 1 where
         // there is no such variable
         Command::ReadPipe => cmd(&format!("set /p wc_pipe=<\\\\.\\pipe\\{PIPE}& set wc_pipe")),
+        Command::ReadVolume(file) => powershell(&read_volume(path(file)?.strip_prefix("C:")?)),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::Services(names) => {
@@ -135,6 +133,14 @@ fn memory_limited(mebibytes: u32) -> String {
     format!(
         "try {{ $held = [byte[]]::new({mebibytes}MB) }} catch {{ \
          if ($_.Exception.GetBaseException() -is [OutOfMemoryException]) {{ exit 0 }}; throw }}; exit {NO}"
+    )
+}
+
+/// The kubelet keeps the volumes of pods in its folder, `C:\var\lib\kubelet` unless it is set up otherwise.
+fn read_volume(path: &str) -> String {
+    format!(
+        "$found = Get-Item 'C:\\var\\lib\\kubelet\\pods\\*\\volumes\\kubernetes.io~empty-dir{path}'; \
+         if (!$found) {{ exit {NO} }}; $found | Get-Content"
     )
 }
 

@@ -515,8 +515,8 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::LINUX_FIELDS,
         FixtureName::HOST_PATH,
         FixtureName::HOST_NETWORK,
-        FixtureName::PIPE_READER,
-        FixtureName::PIPE_SERVER,
+        FixtureName::POD_SIDE,
+        FixtureName::NODE_SIDE,
         FixtureName::SECCOMP,
         FixtureName::QUOTA,
     ];
@@ -1008,7 +1008,7 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
         FixtureName::WINDOWS_NODE_PROBER,
         FixtureName::EACH_LINUX_NODE,
         FixtureName::EACH_WINDOWS_NODE,
-        FixtureName::PIPE_SERVER,
+        FixtureName::NODE_SIDE,
     ];
     assert_eq!(those(FixtureName::is_on_node), on_node);
 }

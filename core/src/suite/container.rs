@@ -12,7 +12,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 23] = [
+const PROGRAMS: [&str; 24] = [
     "access",
     "cpu-limited",
     "csi-proxy-pipes",
@@ -32,6 +32,7 @@ const PROGRAMS: [&str; 23] = [
     "processes",
     "read-file",
     "read-pipe",
+    "read-volume",
     "services",
     "streams",
     "who-am-i",
@@ -122,6 +123,7 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
             | Command::HasAddress(_)
             | Command::Processes
             | Command::ReadPipe
+            | Command::ReadVolume(_)
             | Command::WhoAmI
     ) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
@@ -204,6 +206,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "exists" => Command::Exists(path(decoder, node)?),
         "links" => Command::Links(path(decoder, node)?),
         "read-file" => Command::ReadFile(path(decoder, node)?),
+        "read-volume" => Command::ReadVolume(read_file_of_volume(decoder, node, os)?),
         "find-process" => Command::FindProcess(read_token(decoder, node)?),
         "find-user" => Command::FindUser(read_token(decoder, node)?),
         "memory-limited" => {
@@ -261,6 +264,21 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
             }
         }
     })
+}
+
+/// Reads the name of a volume and a path in it.
+fn read_file_of_volume(decoder: &mut Decoder<'_>, node: &Node, os: Os) -> Option<FilePath> {
+    let text = decoder.text(node, "a volume and a file in it")?;
+    let file = FilePath::parse(os, &format!("C:\\{text}"));
+    if file.is_none() {
+        let hint = "such as `shared\\file.txt`".to_owned();
+        decoder.report(
+            node,
+            format!("`{text}` names no file of a volume"),
+            Some(hint),
+        );
+    }
+    file
 }
 
 fn read_variable(decoder: &mut Decoder<'_>, node: &Node) -> Option<VariableName> {

@@ -45,10 +45,6 @@ fn commands_of_windows_do_what_they_are_for() {
         path: file(),
         line: token(),
     };
-    let junction = Command::Junction {
-        link: path("C:\\shared\\link"),
-        target: path("C:\\shared"),
-    };
     // What each does, what it ends with, and what it prints: the order matters
     let cases = [
         ("deletes", Command::DeleteFile(file()), 0, ""),
@@ -71,8 +67,6 @@ fn commands_of_windows_do_what_they_are_for() {
             "",
         ),
         ("lists processes", Command::Processes, 0, ANY),
-        ("links folders", junction, 0, ANY),
-        ("lists links", Command::Links(path("C:\\shared")), 0, ANY),
     ];
     let mut tally = Tally::new("what commands of the tool do in cmd, and what they are for");
     for in_host_process in [false, true] {

@@ -184,6 +184,8 @@ pub enum FaultKind {
     CpuLimitIgnored,
     MemoryLimitIgnored,
     OverUseKills,
+    LinksProjected,
+    MountsPropagated,
     NamedPipeNotMapped,
     NamedPipeNotServed,
     NamedPipesShared,

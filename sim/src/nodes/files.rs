@@ -41,7 +41,10 @@ impl Volume {
     }
 }
 
-/// Volumes that outlive pods, by name.
+/// The file of a folder that lists its links, which `mklink` alone creates here.
+pub(crate) const LINKS: &str = ".links";
+
+/// Volumes that outlive pods, or that their node sees, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(Mutex<BTreeMap<String, Volume>>);
 
@@ -49,6 +52,32 @@ impl Disks {
     /// The volume of a name, which all callers share.
     pub(crate) fn volume(&self, name: &str) -> Volume {
         locked(&self.0).entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Keeps a volume under a name.
+    pub(crate) fn keep(&self, name: String, volume: &Volume) {
+        locked(&self.0).insert(name, volume.clone());
+    }
+
+    /// Forgets the volumes whose names have a word.
+    pub(crate) fn forget(&self, word: &str) {
+        locked(&self.0).retain(|name, _| !name.contains(word));
+    }
+
+    /// The volumes of which the name has such a beginning and such an end, as a host mounts them: each at its name.
+    pub(crate) fn mounted(&self, begins: &str, ends: &str) -> Vec<Mount> {
+        let disks = locked(&self.0);
+        let found = disks
+            .iter()
+            .filter(|(name, _)| name.starts_with(begins) && name.ends_with(ends));
+        let mount = |(name, volume): (&String, &Volume)| Mount {
+            path: name.clone(),
+            volume: volume.clone(),
+            sub_path: String::new(),
+            read_only: false,
+            filled: false,
+        };
+        found.map(mount).collect()
     }
 }
 
@@ -64,6 +93,17 @@ pub(crate) struct Mount {
     pub(crate) filled: bool,
 }
 
+/// Who follows links in a container's volumes that another has made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Links {
+    #[default]
+    Neither,
+    /// The node follows the container's.
+    Node,
+    /// The container follows the node's.
+    Container,
+}
+
 /// A container's file system.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -76,6 +116,10 @@ pub(crate) struct Files {
     pub(crate) read_only_root: bool,
     /// Whether the user of the container may not read the files of volumes.
     pub(crate) denies_volumes: bool,
+    /// Who follows links in its volumes.
+    pub(crate) links: Links,
+    /// The volumes of its node, if it sees the files there.
+    pub(crate) of_node: Option<Arc<Disks>>,
 }
 
 /// Why a file cannot be read or written.
@@ -117,11 +161,40 @@ impl Files {
             honours_modes: false,
             read_only_root: false,
             denies_volumes: false,
+            links: Links::default(),
+            of_node: None,
         }
     }
 
-    /// A file's content.
+    /// A file's content; the path may lead through a link that `mklink` made.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        match self.read_plain(path) {
+            Err(FileError::Missing) => {
+                let behind = self.linked(path).ok_or(FileError::Missing)?;
+                self.read_plain(&behind)
+            }
+            read => read,
+        }
+    }
+
+    /// Where a path leads to whose second last part is a link: a file of the folder that the link is in lists these,
+    /// as `dir` shows them.
+    fn linked(&self, path: &str) -> Option<String> {
+        let (folder, file) = path.rsplit_once('\\')?;
+        let (parent, link) = folder.rsplit_once('\\')?;
+        let list = self.read_plain(&format!("{parent}\\{LINKS}")).ok()?;
+        let list = String::from_utf8(list).ok()?;
+        let mut links = list
+            .lines()
+            .filter_map(|line| line.split_once("<JUNCTION>"));
+        let target = links.find_map(|(_, shown)| {
+            let (name, target) = shown.trim().split_once(" [")?;
+            (name == link).then(|| target.trim_end_matches(']').to_owned())
+        });
+        target.map(|target| format!("{target}\\{file}"))
+    }
+
+    fn read_plain(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
         if self.denies_volumes && !std::ptr::eq(volume, &raw const self.root) {
             return Err(FileError::Denied);
@@ -174,6 +247,17 @@ impl Files {
         let key = self.key(&files, &path).unwrap_or(path);
         files.insert(key, bytes.to_vec());
         Ok(())
+    }
+
+    /// Copies the files of a folder on the root to another one.
+    pub(crate) fn copy(&self, from: &str, to: &str) {
+        let (from, root) = (self.plain(from), locked(&self.root.0).clone());
+        for (path, bytes) in root {
+            if let Some(name) = self.below(&path, &from) {
+                // One that cannot be written is not there
+                let _ = self.write(&format!("{to}/{name}"), &bytes);
+            }
+        }
     }
 
     /// Removes a file.

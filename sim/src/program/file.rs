@@ -6,9 +6,9 @@ use ring::digest::{SHA256, digest};
 
 use super::forms::{Call, is_whole};
 use super::{Place, Ran, Refusal, shell};
-use crate::nodes::files::FileError;
-use crate::program::windows::host;
+use crate::nodes::files::{FileError, LINKS, Links};
 use crate::program::windows::system::end_of_line;
+use crate::program::windows::{folder, host};
 use crate::topology::Os;
 
 /// The absolute path of a file within the container's files.
@@ -37,7 +37,12 @@ fn plain(file: &str) -> Option<&str> {
 fn content(call: &Call<'_>, file: &str) -> Result<Result<Vec<u8>, FileError>, Ran> {
     let place = call.place();
     let at = path(place, file);
-    let bytes = place.files.read(&at);
+    let follows = place.files.links == Links::Container;
+    let behind = || follows.then(|| folder::behind_link(call, &at))?;
+    let bytes = match place.files.read(&at) {
+        Err(error) => behind().map_or(Err(error), |at| place.files.read(&at)),
+        read => read,
+    };
     if bytes.is_ok() {
         return Ok(bytes);
     }
@@ -289,8 +294,9 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
                 " Directory of {folder}\r\n\r\n{links}"
             )));
         }
-        // `mklink` alone creates links here; a file holds their list
-        let links = place.files.read(&path(place, &format!("{folder}\\.links")));
+        let links = place
+            .files
+            .read(&path(place, &format!("{folder}\\{LINKS}")));
         return Some(match links {
             Ok(links) => {
                 let head = format!(" Directory of {folder}\r\n\r\n");
@@ -305,7 +311,12 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
         "01/01/2026  12:00 AM    <JUNCTION>     {name} [{}]\r\n",
         plain(target)?
     );
-    let at = path(place, &format!("{folder}\\.links"));
+    let at = path(place, &format!("{folder}\\{LINKS}"));
+    if place.files.links == Links::Node {
+        place
+            .files
+            .copy(&path(place, plain(target)?), &path(place, plain(link)?));
+    }
     Some(match place.files.write(&at, shown.as_bytes()) {
         Ok(()) => Ran::prints(format!("Junction created for {link} <<===>> {target}\r\n")),
         Err(error) => says(error),
@@ -363,6 +374,21 @@ mod tests {
         run_file(&linux, &["sh", "-c", "echo a > /z"]);
         let sum = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  /z\n";
         assert_eq!(run_file(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));
+    }
+
+    #[test]
+    fn a_link_leads_to_the_folder_of_its_container() {
+        let container = place(Os::Windows, Family::Servercore);
+        let link = "mklink /J C:\\volume\\out C:\\inside";
+        for script in [">C:\\inside\\file.txt echo a", link] {
+            assert_eq!(run_file(&container, &["cmd", "/c", script]).0, 0);
+        }
+        let read = |file: &str| {
+            let script = format!("type C:\\volume\\{file}\\file.txt");
+            run_file(&container, &["cmd", "/c", &script])
+        };
+        assert_eq!(read("out"), (0, "a\r\n".to_owned()));
+        assert_eq!(read("in").0, 1);
     }
 
     #[test]

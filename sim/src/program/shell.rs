@@ -227,7 +227,9 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
                 let text = plain(rest.strip_prefix("echo ")?)?;
                 file::write(call.place(), &file[1..], text)
             }
-            ("type" | "del", Os::Windows) => file::command(call, step.trim_end())?,
+            // A folder is there once a file is in it
+            ("mkdir", Os::Windows) => Ran::default(),
+            ("type" | "del" | "mklink", Os::Windows) => file::command(call, step.trim_end())?,
             ("dir", Os::Windows) => host::pipes(call, rest)?,
             (program, Os::Windows) if program.starts_with("C:\\") => run_part(call, step)?,
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),

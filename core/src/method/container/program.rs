@@ -148,11 +148,13 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
         (Command::HasAddress(_), UNSET) => {
             "the container lacks the variable, or ipconfig fails there"
         }
-        (Command::FindProcess(_) | Command::CpuLimited | Command::MemoryLimited(_), code)
-            if ![0, NO].contains(&code) =>
-        {
-            "the script failed"
-        }
+        (
+            Command::FindProcess(_)
+            | Command::CpuLimited
+            | Command::MemoryLimited(_)
+            | Command::ReadVolume(_),
+            code,
+        ) if ![0, NO].contains(&code) => "the script failed",
         _ => return None,
     };
     Some(why.to_owned())
@@ -166,6 +168,7 @@ fn meaning(run: &Command, code: i64) -> Option<&'static str> {
         (Command::CpuLimited, NO) => "it got at least three quarters of a processor",
         (Command::MemoryLimited(_), NO) => "it got the memory",
         (Command::ReadPipe, 1) => "no line of the pipe",
+        (Command::ReadVolume(_), NO) => "no such file in a volume",
         (Command::FindUser(_), NO) => "net finds no such account",
         (Command::HasAddress(_), 1) => "no adapter has it",
         _ => return None,

@@ -214,8 +214,8 @@ pub(crate) struct NodeState {
     readiness: Mutex<Option<Readiness>>,
     /// The faults that the node's API object shows; `None` before it is registered.
     pub(crate) shown: watch::Sender<Option<FaultSet>>,
-    /// The content of `hostPath` volumes and claims on this node.
-    pub(crate) disks: Disks,
+    /// The content of volumes on this node that outlive pods, or that programs of the node see.
+    pub(crate) disks: Arc<Disks>,
     pub(crate) power: watch::Sender<Power>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
@@ -254,7 +254,7 @@ impl NodeState {
             images: Mutex::default(),
             readiness: Mutex::default(),
             shown: watch::Sender::new(None),
-            disks: Disks::default(),
+            disks: Arc::default(),
             power: watch::Sender::new(Power { up: true, boots: 0 }),
             pressed: Mutex::default(),
             wall,

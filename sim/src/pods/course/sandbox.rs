@@ -51,6 +51,7 @@ pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
     if let Some(address) = address.filter(|_| !run.host_network()) {
         run.node.release_address(address);
     }
+    run.node.disks.forget(&run.uid);
     run.book().sandbox = false;
 }
 

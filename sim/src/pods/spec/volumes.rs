@@ -26,10 +26,11 @@ use super::refer::{self, Data, DataKind};
 use super::resources;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
-use crate::nodes::files::{Files, Mount, Volume};
+use crate::nodes::files::{Files, Links, Mount, Volume};
 use crate::nodes::node;
 use crate::pods::course::run::PodRun;
 use crate::pods::reporting::events;
+use crate::program::windows::folder;
 use crate::topology::Os;
 
 /// Volumes by their names in the pod.
@@ -202,9 +203,12 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     let (volume, kind) = (Volume::default(), Kind::Filled);
     let Some(sources) = sources(spec) else {
         // The API server turns a volume of no kind into an `emptyDir`
-        let empty = spec.empty_dir.as_ref().map(|empty| Mounted {
-            volume: Volume::of_size(in_memory(cluster, run, empty)),
-            kind: Kind::Empty,
+        let empty = spec.empty_dir.as_ref().map(|empty| {
+            let (volume, kind) = (Volume::of_size(in_memory(cluster, run, empty)), Kind::Empty);
+            if run.node.pool.os() == Os::Windows {
+                run.node.disks.keep(folder::path(&run.uid, name), &volume);
+            }
+            Mounted { volume, kind }
         });
         return empty.ok_or_else(|| failed("no volume of this kind is simulated".to_owned()));
     };
@@ -392,6 +396,14 @@ pub(crate) fn files(
     }
     let mut files = Files::new(os, mounts);
     files.honours_modes = suffers(FaultKind::ModesHonoured);
+    if suffers(FaultKind::LinksProjected) {
+        files.links = Links::Node;
+    } else if suffers(FaultKind::MountsPropagated) {
+        files.links = Links::Container;
+    }
+    files.of_node = run
+        .host_process(Some(container))
+        .then(|| Arc::clone(&run.node.disks));
     if suffers(FaultKind::RootsShared) {
         files.root = run.node.disks.volume(&format!("root of {}", run.uid));
     }

@@ -1,5 +1,6 @@
 //! Programs of Windows.
 
+pub(crate) mod folder;
 pub(crate) mod host;
 pub(crate) mod ipconfig;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::program::forms::Call;
-use crate::program::windows::{pipe, system};
+use crate::program::windows::{folder, pipe, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
@@ -63,6 +63,9 @@ const HOLD: [&str; 2] = [
 fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
     let script = script.strip_prefix(STRICT)?;
     let within = |[before, after]: [&str; 2]| script.strip_prefix(before)?.strip_suffix(after);
+    if let Some(path) = within(folder::READ) {
+        return folder::read(call, path).map(Started::Ended);
+    }
     let limits = &call.place().limits;
     let (ran, is_so) = if script == BUSY {
         let is_limited = limits.cpu.is_some_and(|limit| limit < 750);
