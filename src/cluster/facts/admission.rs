@@ -115,10 +115,17 @@ async fn configurations(
 /// Whether a webhook sees new pods in whatever namespace a run makes: it selects by no label that such a namespace,
 /// or a pod, may lack or have.
 fn sees_new_pods_everywhere(webhook: &Json) -> bool {
+    // AKS adds these to every webhook, to leave out namespaces of its own (DataDog/datadog-agent#55778)
+    let of_aks = ["control-plane", "kubernetes.azure.com/managedby"];
     // No namespace of a run is called by a name that somebody knew before
+    let known = ["kubernetes.io/metadata.name", "windows.k8s.io/disabled"];
     let leaves_some_out = |rule: &Json| {
-        let known = ["kubernetes.io/metadata.name", "windows.k8s.io/disabled"];
-        rule["operator"] == "NotIn" && known.iter().any(|key| rule["key"] == *key)
+        let is_of = |keys: &[&str]| keys.iter().any(|key| rule["key"] == *key);
+        match rule["operator"].as_str() {
+            Some("NotIn") => is_of(&known) || is_of(&of_aks),
+            Some("DoesNotExist") => is_of(&of_aks),
+            _ => false,
+        }
     };
     let creates_pods = |rule: &Json| {
         lists(&rule["operations"], "CREATE") && resources(rule).any(|resource| resource == "pods")
@@ -293,6 +300,13 @@ mod tests {
         assert!(with("namespaceSelector", rule_of(named, "NotIn")));
         assert!(with("objectSelector", json!({})));
         assert!(!with("namespaceSelector", rule_of(named, "In")));
+        assert!(!with("namespaceSelector", rule_of(named, "DoesNotExist")));
+        for operator in ["NotIn", "DoesNotExist"] {
+            assert!(with(
+                "namespaceSelector",
+                rule_of("control-plane", operator)
+            ));
+        }
         assert!(!with("namespaceSelector", rule_of("team", "NotIn")));
         let labels = json!({"matchLabels": {"gmsa": "on"}});
         assert!(!with("namespaceSelector", labels.clone()));
