@@ -171,6 +171,19 @@ impl ExecRequest {
         &self.argv
     }
 
+    /// The command line for people, with the text of a script that is sent encoded.
+    pub(crate) fn line(&self) -> String {
+        match self.argv.as_slice() {
+            [program, .., flag, script] if flag == windows::ENCODED => {
+                format!(
+                    "{program} -Command {}",
+                    windows::decoded(script).unwrap_or_default()
+                )
+            }
+            argv => argv.join(" "),
+        }
+    }
+
     pub fn stdin(&self) -> Option<&str> {
         self.stdin.as_deref()
     }

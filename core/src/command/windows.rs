@@ -154,6 +154,18 @@ fn cmd(script: &str) -> Vec<String> {
     system("cmd", ["/c", script])
 }
 
+/// The flag of PowerShell before a script in UTF-16 and base64.
+pub(super) const ENCODED: &str = "-EncodedCommand";
+
+/// The text of an encoded script.
+pub(super) fn decoded(script: &str) -> Option<String> {
+    let bytes = STANDARD.decode(script).ok()?;
+    let units = bytes
+        .chunks_exact(2)
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    String::from_utf16(&units.collect::<Vec<_>>()).ok()
+}
+
 /// Runs a script in PowerShell, encoded so that no shell on the way reads it.
 /// Without the second preference, it writes its progress as XML to the other stream.
 fn powershell(script: &str) -> Vec<String> {
@@ -162,12 +174,7 @@ fn powershell(script: &str) -> Vec<String> {
     );
     let encoded: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let encoded = STANDARD.encode(encoded);
-    let flags = [
-        "-NoLogo",
-        "-NoProfile",
-        "-NonInteractive",
-        "-EncodedCommand",
-    ];
+    let flags = ["-NoLogo", "-NoProfile", "-NonInteractive", ENCODED];
     let mut argv = system("WindowsPowerShell\\v1.0\\powershell", flags);
     argv.push(encoded);
     argv

@@ -33,7 +33,7 @@ impl ProgramQuery {
     /// The command line, as a person would type it.
     pub fn line(&self) -> String {
         let request = self.run.on(self.within.pod.of.os());
-        request.map_or_else(|none| none.to_string(), |request| request.argv().join(" "))
+        request.map_or_else(|none| none.to_string(), |request| request.line())
     }
 }
 
