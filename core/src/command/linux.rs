@@ -26,7 +26,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::WriteFile { path: file, line } => sh(&format!("echo {line} > {}", path(file)?)),
         Command::DeleteFile(file) => line(["rm", "-f", &path(file)?]),
         Command::Exists(file) => line(["test", "-e", &path(file)?]),
-        Command::HashFile(file) => line(["sha256sum", &path(file)?]),
         Command::Access(file) => line(["stat", "-c", "%a %u %g", &path(file)?]),
         Command::Environment(names) => environment(names),
         Command::WhoAmI => line(["id"]),

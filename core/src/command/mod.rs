@@ -49,8 +49,6 @@ pub enum Command {
     DeleteFile(FilePath),
     /// Ends with 1 where the file does not exist, as the exec probes of Windows pods do.
     Exists(FilePath),
-    /// Prints a file's SHA-256, which no code page distorts.
-    HashFile(FilePath),
     /// Prints who may use a file: `icacls`, since the kubelet's modes do nothing on Windows.
     Access(FilePath),
     /// Ends with 0 where a folder has links, as the kubelet's `AtomicWriter` creates them; Windows only.
@@ -143,7 +141,6 @@ impl Command {
             Self::Get(_)
                 | Self::ReadFile(_)
                 | Self::WriteFile { .. }
-                | Self::HashFile(_)
                 | Self::Access(_)
                 | Self::Links(_)
                 | Self::Environment(_)

@@ -72,7 +72,6 @@ fn examples() -> Vec<Command> {
     }));
     all.extend(files.clone().map(Command::DeleteFile));
     all.extend(files.clone().map(Command::Exists));
-    all.extend(files.clone().map(Command::HashFile));
     all.extend(files.map(Command::Access));
     all.extend([
         Command::Links(path("C:\\shared")),

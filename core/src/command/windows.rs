@@ -40,7 +40,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
         Command::DeleteFile(file) => cmd(&format!("del /q {}", path(file)?)),
         Command::Exists(file) => cmd(&format!("if not exist {} exit 1", path(file)?)),
-        Command::HashFile(file) => system("certutil", ["-hashfile", &path(file)?, "SHA256"]),
         Command::Access(file) => system("icacls", [&path(file)?]),
         Command::Links(folder) => cmd(&format!("dir /al {}", path(folder)?)),
         // `fsutil` refuses a file that is there, as at a second attempt

@@ -1,8 +1,6 @@
 //! Commands on one file: its content, and whether it exists.
 //!
-//! Texts: busybox 1.37 (`coreutils/`); Microsoft's pages of `certutil`, `icacls`, `fsutil` and `mklink`.
-
-use ring::digest::{SHA256, digest};
+//! Texts: busybox 1.37 (`coreutils/`); Microsoft's pages of `icacls`, `fsutil` and `mklink`.
 
 use super::forms::{Call, is_whole};
 use super::{Place, Ran, Refusal, shell};
@@ -134,46 +132,6 @@ fn is_there(call: &Call<'_>, file: &str) -> Ran {
         |_| Ran::default(),
         |error| Ran::code(u32::from(error != FileError::IsDirectory)),
     )
-}
-
-/// `sha256sum FILE` and `certutil -hashfile FILE SHA256`.
-pub(crate) fn hash(call: &Call<'_>) -> Option<Ran> {
-    let hex = |bytes: Vec<u8>| {
-        let digest = digest(&SHA256, &bytes);
-        let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-        pairs.collect::<Vec<_>>().concat()
-    };
-    if call.place().os == Os::Linux {
-        let [file] = call.words()?;
-        return Some(with(
-            call,
-            plain(file)?,
-            |bytes| Ran::prints(format!("{}  {file}\n", hex(bytes))),
-            |error| complains("sha256sum", file, error),
-        ));
-    }
-    let ["-hashfile", file, "SHA256"] = call.words()? else {
-        return None;
-    };
-    let done = "CertUtil: -hashfile command completed successfully.\r\n";
-    Some(with(
-        call,
-        plain(file)?,
-        |bytes| {
-            Ran::prints(format!(
-                "SHA256 hash of {file}:\r\n{}\r\n{done}",
-                hex(bytes)
-            ))
-        },
-        |error| {
-            let why = error.text(Os::Windows);
-            Ran::prints(format!(
-                "CertUtil: -hashfile command FAILED: 0x80070002 (WIN32: 2 ERROR_FILE_NOT_FOUND)\r\n\
-                 CertUtil: {why}\r\n"
-            ))
-            .ending(0x8007_0002)
-        },
-    ))
 }
 
 /// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, so the result is the same for all.
@@ -370,10 +328,6 @@ mod tests {
             assert_eq!(run_file(place, delete), (0, String::new()));
             assert_eq!(run_file(place, read).0, 1);
         }
-        // The digest of a file with one line
-        run_file(&linux, &["sh", "-c", "echo a > /z"]);
-        let sum = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  /z\n";
-        assert_eq!(run_file(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));
     }
 
     #[test]

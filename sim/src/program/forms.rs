@@ -80,7 +80,6 @@ const FORMS: &[Form] = &[
     (Linux, "cat", busyboxes, Ends(file::read)),
     (Linux, "rm", busyboxes, Ends(file::delete)),
     (Linux, "test", busyboxes, Ends(file::exists)),
-    (Linux, "sha256sum", busyboxes, Ends(file::hash)),
     (Linux, "stat", busyboxes, Ends(file::access)),
     // A program that no image has
     (Linux, "nonesuch", nobody, Ends(|_| None)),
@@ -124,7 +123,6 @@ const FORMS: &[Form] = &[
     (Windows, "netsh", perhaps, Ends(host::ports)),
     // AKS' and RKE2's nodes have it (kubernetes issues 110849 and 135802)
     (Windows, "hnsdiag", hosts, Ends(host::load_balancers)),
-    (Windows, "certutil", perhaps, Ends(file::hash)),
     (Windows, "icacls", perhaps, Ends(file::access)),
     (Windows, "fsutil", perhaps, Ends(file::space)),
     (Windows, "nonesuch", nobody, Ends(|_| None)),
