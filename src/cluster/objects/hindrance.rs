@@ -93,6 +93,20 @@ pub fn sandbox(event: &Json) -> Option<Hindrance> {
     })
 }
 
+/// Why a pod waits for its volumes: an event about one of them (the kubelet, `pkg/kubelet/events/event.go`; the
+/// controller that attaches volumes).
+pub fn unmounted(event: &Json) -> Option<Hindrance> {
+    const REASONS: [&str; 3] = ["FailedAttachVolume", "FailedMapVolume", "FailedMount"];
+    let reason = event["reason"].as_str()?;
+    let message = event["message"].as_str().unwrap_or("no message");
+    let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
+    let detail = format!("pod {}: {}", printable(pod), printable(message));
+    REASONS.contains(&reason).then(|| Hindrance {
+        error: ErrorKind::FixtureFailed.error(detail),
+        lasting: false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +171,11 @@ mod tests {
         assert!(detail.starts_with("pod p: Failed to create"), "{detail}");
         let mut other = event("x");
         other["reason"] = json!("BackOff");
-        assert_eq!(sandbox(&other), None);
+        assert_eq!(sandbox(&other).or(unmounted(&other)), None);
+        other["reason"] = json!("FailedMount");
+        let volume = unmounted(&other).expect("it failed");
+        assert!(!volume.lasting);
+        assert_eq!(volume.error.detail, "pod p: x");
     }
 
     #[test]
