@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
-use winconform_core::fixture::{FixtureName, Until};
+use winconform_core::fixture::{Change, FixtureName, Until};
 use winconform_core::method::{ApiRequest, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, SERVICES, Scope};
+use crate::cluster::objects::kinds::{ALL, CLAIMS, Kind, LEASES, PODS, SECRETS, SERVICES, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
 use crate::engine::fixtures::manifest;
 use crate::engine::integrity::node_liveness;
@@ -123,6 +123,9 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         for kind in [&PODS, &SERVICES] {
             needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Delete)));
         }
+    }
+    if name.changes().contains(&Change::Grow) {
+        needs.insert(fixture(of_kind(&CLAIMS, Place::Own, AccessVerb::Get)));
     }
     if name == FixtureName::NAMESPACES {
         needs.insert(fixture(objects(

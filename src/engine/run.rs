@@ -194,8 +194,7 @@ async fn live(
     let nodes = Arc::clone(&ready.node_facts);
     let mut fixtures = fixtures(life, pools, nodes, pods);
     (fixtures.second, fixtures.runtime_class) = (plan.second_family(), class);
-    let dns = facts.dns.value().and_then(Option::as_ref);
-    fixtures.dns = dns.and_then(|dns| dns.addresses.first().cloned());
+    inform(&mut fixtures, &facts);
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
@@ -274,6 +273,7 @@ pub(crate) fn fixtures(
         nodes,
         most: options.config.limits.nodes_observed_from,
         images: Arc::new(options.config.images.clone()),
+        storage_classes: Arc::default(),
         runtime_class: None,
         second: None,
         journal: life.journal.clone(),
@@ -285,6 +285,14 @@ pub(crate) fn fixtures(
         repeat: options.repeat,
         pods_ready: Arc::new(|_| {}),
     }
+}
+
+/// Tells the context what facts say of the cluster's DNS and of its storage classes.
+fn inform(fixtures: &mut Fixtures, facts: &Facts) {
+    let dns = facts.dns.value().and_then(Option::as_ref);
+    fixtures.dns = dns.and_then(|dns| dns.addresses.first().cloned());
+    let classes = facts.storage_classes.value();
+    fixtures.storage_classes = Arc::new(classes.cloned().unwrap_or_default());
 }
 
 /// Puts the outcome of the run on record.

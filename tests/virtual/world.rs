@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
 use winconform::transport::{Dial, Env, dial, simulated_runtime};
-use winconform_core::config::{Durations, Limits, Outside};
+use winconform_core::config::{Allowed, Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
@@ -206,14 +206,16 @@ impl World {
         self.with(self.server.client(), durations, Limits::default())
     }
 
-    /// Options of a run of all checks, which asks for load balancers.
+    /// Options of a run of all checks, which asks for load balancers and may make volumes.
     pub(crate) fn whole(&self, run: &str) -> RunOptions {
         let outside = Outside {
             load_balancers: true,
             metadata: true,
             ..runs::through(&self.joined.proxy_url())
         };
-        runs::apart(run, outside)
+        let mut options = runs::apart(run, outside);
+        options.config.allow.extend(Allowed::ALL);
+        options
     }
 
     /// Options of a run of `SELECTED`, which holds the usual Lease.

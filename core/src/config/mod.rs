@@ -7,6 +7,7 @@
 // Users read and write these settings
 #![warn(missing_docs)]
 
+mod allowed;
 mod duration;
 mod durations;
 mod images;
@@ -18,6 +19,7 @@ mod read;
 mod waiver;
 mod written;
 
+pub use allowed::Allowed;
 pub use duration::{DurationError, parse_duration, shown};
 pub use durations::Durations;
 pub use images::{Image, Images, PullPolicy, PullSecret};
@@ -27,6 +29,8 @@ pub use outside::{Outside, Target};
 pub use profile::{Counts, Profile, Rules};
 pub use read::read;
 pub use waiver::Waiver;
+
+use std::collections::BTreeSet;
 
 use crate::document::{Diagnostic, Placed};
 
@@ -43,6 +47,8 @@ pub struct Config {
     pub runtime_class: Option<Placed<String>>,
     /// What lies outside the cluster.
     pub outside: Outside,
+    /// What it allows although it costs money.
+    pub allow: BTreeSet<Allowed>,
     /// Time limits.
     pub durations: Durations,
     /// Other limits.

@@ -1,10 +1,12 @@
 //! Reads a config file: what is valid of it, and all of its problems.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
+use super::allowed::Allowed;
 use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
@@ -54,6 +56,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         nodes,
         fixtures,
         outside,
+        allow: section(decoder, &mut fields, "allow", read_allowed),
         durations: durations
             .and_then(|node| read_durations(decoder, node))
             .unwrap_or_default(),
@@ -132,6 +135,7 @@ fn valid(written: Written) -> Config {
         },
         runtime_class: written.fixtures.runtime_class,
         outside: outside::valid(written.outside),
+        allow: written.allow,
         durations,
         limits,
         protected: written.protected,
@@ -237,6 +241,13 @@ fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> 
     };
     fields.finish(decoder);
     Some(written)
+}
+
+fn read_allowed(decoder: &mut Decoder<'_>, node: &Node) -> Option<BTreeSet<Allowed>> {
+    let allowed = decoder.kept(node, "`allow`", |decoder, item| {
+        decoder.member(item, "word of `allow`", Allowed::ALL)
+    });
+    allowed.map(|allowed| allowed.into_iter().collect())
 }
 
 fn read_protected(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<String>> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 
+use super::allowed::Allowed;
 use super::images::{PullPolicy, PullSecret};
 use super::nodes::NodeSelector;
 use super::outside::Target;
@@ -31,6 +32,9 @@ pub(super) struct Written {
     /// What lies outside the cluster.
     #[schemars(default)]
     pub(super) outside: WrittenOutside,
+    /// What a run does only where this allows it, since it costs money; nothing unless set.
+    #[schemars(default)]
+    pub(super) allow: BTreeSet<Allowed>,
     /// How long things may take.
     #[schemars(default)]
     pub(super) durations: WrittenDurations,

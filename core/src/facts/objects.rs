@@ -24,6 +24,9 @@ pub struct StorageClassFact {
     pub name: String,
     pub provisioner: String,
     pub default: bool,
+    /// Whether its volumes may be made larger (`allowVolumeExpansion`).
+    #[serde(default)]
+    pub expands: bool,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

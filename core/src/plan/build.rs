@@ -172,7 +172,11 @@ impl Surroundings<'_> {
             return Err(Disposition::Skip(reason));
         }
         let mut planned = assertions.iter();
-        match planned.find_map(|assertion| self.lacks_balancer(assertion)) {
+        let lacks = |assertion| {
+            let balancer = self.lacks_balancer(assertion);
+            balancer.or_else(|| self.lacks_volume(assertion))
+        };
+        match planned.find_map(lacks) {
             Some(disposition) => Err(disposition),
             None => Ok(assertions),
         }
@@ -344,8 +348,13 @@ impl Surroundings<'_> {
         let network = !case.over.networks.is_empty()
             || point.family.is_some()
             || entry.is_some_and(|entry| entry.network.is_some());
-        let mut needed = case.test.needs().into_iter();
-        let balanced = needed.any(|(name, _)| name == FixtureName::LOAD_BALANCER);
+        let needed = case.test.needs();
+        let needs = |is_it: fn(FixtureName) -> bool| needed.iter().any(|(name, _)| is_it(*name));
+        let balanced = needs(|name| name == FixtureName::LOAD_BALANCER);
+        let claims: &[_] = match needs(|name| name.claim().is_some()) {
+            true => &["storage-classes", "csi-nodes"],
+            false => &[],
+        };
         // A case that is observed without known gates presumes the defaults of the version
         let forbidden = matches!(disposition, Disposition::Inconclusive(error)
             if error.kind == ErrorKind::Forbidden);
@@ -357,7 +366,7 @@ impl Surroundings<'_> {
             .chain(network.then_some("cni"))
             .chain(balanced.then_some("load-balancer"))
             .chain(balanced.then_some("provider"))
-            .chain(signs.iter().copied())
+            .chain(signs.iter().chain(claims).copied())
             .chain(case.test.traits().facts.iter().copied())
             .collect()
     }

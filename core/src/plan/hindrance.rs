@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
-use crate::config::Image;
+use crate::config::{Allowed, Image};
 use crate::facts::{NodeFact, Os, PoolName};
 use crate::fixture::FixtureName;
 use crate::method::{SourceKind, VantageKey};
@@ -154,6 +154,15 @@ impl Surroundings<'_> {
             return Some(
                 "the configuration does not say that Services of type LoadBalancer are made \
                  (`outside: {load-balancers: true}`), whose addresses may be public",
+            );
+        }
+        let mut needs = assertion.needs.iter();
+        if needs.any(|(key, _)| key.name.claim().is_some())
+            && !self.config.allow.contains(&Allowed::Storage)
+        {
+            return Some(
+                "it makes volumes, which may cost money \
+                 (allowed by `allow: [storage]` in the configuration)",
             );
         }
         if assertion.test.asks_metadata() && !outside.metadata {

@@ -11,6 +11,7 @@ mod named;
 mod points;
 mod pulls;
 mod select;
+mod volumes;
 
 pub use crate::verdict::Disposition;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};

@@ -80,12 +80,15 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
     let entry = decoder.tagged(
         node,
         "status `ask`",
-        &["pod", "job", "cron-job", "quota", "metrics", "events"],
+        &[
+            "pod", "job", "cron-job", "quota", "claim", "metrics", "events",
+        ],
     )?;
     let kind = match entry.key.as_str() {
         "job" => StatusKind::Job,
         "cron-job" => StatusKind::CronJob,
         "quota" => StatusKind::Quota,
+        "claim" => StatusKind::Claim,
         "metrics" => StatusKind::Metrics,
         "events" => StatusKind::Events,
         _ => StatusKind::Pod,
@@ -100,11 +103,17 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
 }
 
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
-    let entry = decoder.tagged(node, "expectation", &["has"])?;
-    decoder.entries(&entry.node, "`has`")?;
+    let read = |decoder: &mut Decoder<'_>, node: &Node| {
+        decoder.entries(node, "fields of an object")?;
+        Some(node.to_json())
+    };
+    let mut fields = decoder.fields(node, "what is expected of an object")?;
+    let has = fields.read(decoder, "has", read);
+    let instead = fields.maybe(decoder, "fails", read);
+    fields.finish(decoder);
     Some(StatusExpectation {
-        has: entry.node.to_json(),
-        lifted: None,
+        has: has?,
+        instead: instead?,
     })
 }
 

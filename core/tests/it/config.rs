@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use winconform_core::config::{Config, EXAMPLE, Profile, parse_duration, read, schema, shown};
+use winconform_core::config::{
+    Allowed, Config, EXAMPLE, Profile, parse_duration, read, schema, shown,
+};
 use winconform_core::document::Diagnostic;
 
 fn config(text: &str) -> (Config, Vec<Diagnostic>) {
@@ -46,15 +48,15 @@ fn what_the_example_proposes_is_valid() {
         !text.is_empty() && (!text.starts_with(' ') || text.starts_with("  "))
     };
     let lines = EXAMPLE.lines().map(|line| match line {
-        "protected: []" | "select: []" | "waivers: []" | "  pull-secrets: []" | "  exclude: []" => {
-            String::new()
-        }
+        "allow: []" | "protected: []" | "select: []" | "waivers: []" | "  pull-secrets: []"
+        | "  exclude: []" => String::new(),
         _ if is_setting(line) => line.replacen('#', "", 1),
         _ => line.to_owned(),
     });
     let text: Vec<_> = lines.collect();
     let read = valid(&(text.join("\n") + "\n"));
     assert_eq!((read.select.len(), read.waivers.len()), (5, 1));
+    assert_eq!(read.allow.len(), Allowed::ALL.len());
     assert!(read.images.public().is_empty(), "{:?}", read.images);
 }
 
@@ -87,7 +89,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
             "Target" => "outside: {names: [{KEY: 1}]}\n",
             "WrittenLimits" => "limits: {KEY: 1}\n",
             "Waiver" => "waivers: [{KEY: 1}]\n",
-            "Profile" | "PullPolicy" => continue,
+            "Allowed" | "Profile" | "PullPolicy" => continue,
             other => panic!("`{other}` is new: where does it stand in a file?"),
         };
         mappings.push((text, keys(definition)));

@@ -34,6 +34,7 @@ pub(super) async fn storage_classes(api: &Api) -> Result<Vec<StorageClassFact>, 
             name: name(class),
             provisioner: word(&class["provisioner"]),
             default: annotations["storageclass.kubernetes.io/is-default-class"] == "true",
+            expands: class["allowVolumeExpansion"] == true,
         })
     })
     .await

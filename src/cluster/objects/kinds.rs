@@ -91,6 +91,14 @@ pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespa
 /// Quotas of fixtures, which are deleted with their namespaces, too.
 pub const QUOTAS: Kind = kind("", "ResourceQuota", "resourcequotas", Scope::Namespaced);
 
+/// Claims of volumes, which are deleted with their namespaces, too, and the volumes with their claims.
+pub const CLAIMS: Kind = kind(
+    "",
+    "PersistentVolumeClaim",
+    "persistentvolumeclaims",
+    Scope::Namespaced,
+);
+
 /// Every kind that we create and list.
 pub const ALL: [&Kind; 14] = [
     &DEPLOYMENTS,
@@ -113,7 +121,7 @@ impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
         ALL.into_iter()
-            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS])
+            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS, &CLAIMS])
             .find(|kind| {
                 object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
             })

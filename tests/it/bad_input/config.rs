@@ -237,9 +237,9 @@ fn pools_are_those_of_the_cluster() {
 
 #[test]
 fn a_claim_without_checks_is_told() {
-    let said = planned(&["--select", "storage.expand"]);
+    let said = planned(&["--select", "storage.host-projection"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let words = "nothing is selected: storage.expand has no checks yet; there is env (";
+    let words = "nothing is selected: storage.host-projection has no checks yet; there is env (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 
@@ -275,11 +275,11 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "storage.csi"]);
+    let said = planned(&["--select", "storage.smb-rwx"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
         said.stderr
-            .starts_with("nothing is selected: storage.csi has no checks yet"),
+            .starts_with("nothing is selected: storage.smb-rwx has no checks yet"),
         "{}",
         said.stderr
     );

@@ -6,9 +6,10 @@
 use std::path::Path;
 
 use winconform::engine::uses;
-use winconform_core::config::Config;
+use winconform_core::config::{Allowed, Config};
 use winconform_core::facts::{
-    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
+    Cni, CsiNodeFact, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, StorageClassFact,
+    WindowsBuild,
 };
 use winconform_core::plan::{Plan, plan};
 use winconform_core::report::preflight::EXPECTED;
@@ -61,6 +62,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
     };
     let mut config = Config::default();
     config.outside.load_balancers = true;
+    config.allow.extend(Allowed::ALL);
     let uses = uses(&config.images);
     // A cluster on which a run observes every check of the areas
     let node = |name: &str, os, build| NodeFact {
@@ -79,6 +81,18 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         WindowsBuild::SERVER_2025,
     ];
     let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
+    let driver = "disk.csi.example.com".to_owned();
+    let class = StorageClassFact {
+        name: "default".to_owned(),
+        provisioner: driver.clone(),
+        default: true,
+        expands: true,
+    };
+    let drivers = windows.iter().map(|node| CsiNodeFact {
+        node: node.name.clone(),
+        drivers: vec![driver.clone()],
+    });
+    let drivers: Vec<_> = drivers.collect();
     let linux = node("linux", Os::Linux, None);
     let nodes = Known::Fact {
         value: windows.into_iter().chain([linux]).collect(),
@@ -101,6 +115,14 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
             nodes: nodes.clone(),
             cni: Known::Fact {
                 value: Some(keeps_policies.clone()),
+                source: String::new(),
+            },
+            storage_classes: Known::Fact {
+                value: vec![class.clone()],
+                source: String::new(),
+            },
+            csi_nodes: Known::Fact {
+                value: drivers.clone(),
                 source: String::new(),
             },
             metrics_api: Known::Fact {

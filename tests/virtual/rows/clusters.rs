@@ -3,7 +3,7 @@
 use hybrid_sim::{
     Effect, IpFamilies, NamedTopology, NetworkMode, NodeSpec, Pool, TaintSpec, Topology,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use winconform::cli::named_topology;
 
 use crate::table;
@@ -24,6 +24,9 @@ const SPARED: &str = "-spared";
 /// The webhook of gMSA, which looks credential specs up.
 const GMSA: &str = "-gmsa";
 
+/// A CSI driver on each node, and the default StorageClass, whose volumes it makes.
+const STORAGE: &str = "-storage";
+
 /// Two nodes in each pool.
 const PAIRS: &str = "-pairs";
 
@@ -35,7 +38,7 @@ pub(crate) fn of_row(name: &str) -> Topology {
     let (_, mut topology) = named_topology(known).expect("it is known");
     while !rest.is_empty() {
         let known = [
-            DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, GMSA, PAIRS,
+            DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, GMSA, STORAGE, PAIRS,
         ];
         let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
         let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
@@ -59,6 +62,12 @@ fn change(topology: &mut Topology, suffix: &str) {
         topology.api.effects.push(Effect::CredentialSpecs(name));
         topology.api.objects.extend(listed("gmsa"));
     }
+    if suffix == STORAGE {
+        let nodes = topology.nodes.iter().map(|node| with_driver(&node.name));
+        let nodes: Vec<_> = nodes.collect();
+        topology.api.objects.extend(nodes);
+        topology.api.objects.extend(listed("storage"));
+    }
     if suffix == FARGATE {
         let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
         topology.nodes.extend(nodes.map(fargate));
@@ -80,6 +89,14 @@ fn change(topology: &mut Topology, suffix: &str) {
             _ => {}
         }
     }
+}
+
+/// What a node registers, as AKS's do (`sim/src/topology/aks.yaml`).
+fn with_driver(node: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
+        "spec": {"drivers": [{"name": "disk.csi.azure.com", "nodeID": node}]},
+    })
 }
 
 /// A node of EKS Fargate.

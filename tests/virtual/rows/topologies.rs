@@ -100,6 +100,7 @@ pub(super) fn run(name: &str, fault: Option<ProductFault>) -> Result<RunView, St
         let mut options = world.whole("r0");
         options.config.outside.load_balancers = false;
         options.config.outside.metadata = false;
+        options.config.allow.clear();
         let (_alive, signals) = watch::channel(0);
         let ran = ran_of(&ALL, &world.cluster(), &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;

@@ -13,7 +13,7 @@ use std::fmt;
 use super::Traits;
 use super::exchange::PodRef;
 use super::place::Bound;
-use crate::fixture::{FixtureName, Need, Until};
+use crate::fixture::{FixtureKey, FixtureName, Need, Until};
 
 /// A pod of a fixture, by the name that its manifest gives it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,9 +23,14 @@ pub struct PodOf {
 }
 
 impl PodOf {
+    /// The fixture in the check's pool.
+    fn key(&self, at: &Bound<'_>) -> FixtureKey {
+        self.of.in_pool(at.to.or(at.pool)).on(at.node)
+    }
+
     /// Its namespace and its name in the check's pool.
     fn place<'a>(&self, at: &Bound<'a>) -> (&'a str, String) {
-        let key = self.of.in_pool(at.to.or(at.pool)).on(at.node);
+        let key = self.key(at);
         let name = key.name_of(&self.name);
         // The pods of a Deployment have its name and more
         let mut pods = at

@@ -1,4 +1,4 @@
-//! The test method `status`: fields of a pod, a Job, a CronJob or a quota as the API server has them, of a pod's
+//! The test method `status`: fields of a pod, a Job, a CronJob, a quota or a claim as the API server has them, of a pod's
 //! metrics, and of its events.
 
 use std::fmt;
@@ -27,7 +27,7 @@ const SOME: &str = "some";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// A pod, a Job, a CronJob or a quota of a fixture.
+/// A pod, a Job, a CronJob, a quota or a claim of a fixture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusQuery {
     pub kind: StatusKind,
@@ -40,6 +40,8 @@ pub enum StatusKind {
     Job,
     CronJob,
     Quota,
+    /// A claim of a volume.
+    Claim,
     /// What a pod uses, as `metrics.k8s.io` has it.
     Metrics,
     /// The list of a pod's events.
@@ -53,6 +55,7 @@ impl fmt::Display for StatusQuery {
             StatusKind::Job => "Job",
             StatusKind::CronJob => "CronJob",
             StatusKind::Quota => "ResourceQuota",
+            StatusKind::Claim => "PersistentVolumeClaim",
             StatusKind::Metrics => "metrics of pod",
             StatusKind::Events => "events of pod",
         };
@@ -65,8 +68,8 @@ impl fmt::Display for StatusQuery {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusExpectation {
     pub has: Json,
-    /// What a limitation that is lifted has instead.
-    pub lifted: Option<Json>,
+    /// What the object has instead where it decides, too: what fails, or a limitation that is lifted.
+    pub instead: Option<Json>,
 }
 
 /// The test method `status`. An observation is the object.
@@ -89,6 +92,11 @@ impl Method for Status {
                 format!("/apis/batch/v1/namespaces/{namespace}/cronjobs/{name}")
             }
             StatusKind::Quota => format!("/api/v1/namespaces/{namespace}/resourcequotas/{name}"),
+            StatusKind::Claim => {
+                // Pods of the fixture may have its name and more
+                let name = query.object.key(at).name_of(&query.object.name);
+                format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+            }
             StatusKind::Metrics => {
                 format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}")
             }
@@ -119,7 +127,8 @@ impl Method for Status {
 
     fn traits(query: &StatusQuery, _: &StatusExpectation) -> Traits {
         Traits {
-            is_slow: query.kind == StatusKind::Metrics,
+            // A volume takes minutes to be made, attached and formatted
+            is_slow: query.kind == StatusKind::Metrics || query.object.of.claim().is_some(),
             ..super::traits()
         }
     }
@@ -144,7 +153,7 @@ impl Method for Status {
         };
         Some(StatusExpectation {
             has: has.clone(),
-            lifted: Some(expectation.has.clone()),
+            instead: Some(expectation.has.clone()),
         })
     }
 
@@ -154,10 +163,10 @@ impl Method for Status {
             true => others.push("the server has none of it".to_owned()),
             false => differing(&expectation.has, seen, "", &mut others),
         }
-        if let (Some(lifted), false) = (&expectation.lifted, others.is_empty()) {
+        if let (Some(instead), false) = (&expectation.instead, others.is_empty()) {
             let mut neither = Vec::new();
-            differing(lifted, seen, "", &mut neither);
-            // What the limitation is about shows neither that it holds nor that it is lifted
+            differing(instead, seen, "", &mut neither);
+            // Neither that it holds nor that it does not
             if !neither.is_empty() {
                 return Err(ErrorKind::UnrecognisedOutput.error(neither.join("; ")));
             }
@@ -191,7 +200,8 @@ fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>)
                     others.is_empty()
                 };
                 if seen.iter().find(fits).is_none() {
-                    others.push(shown(path, &Json::Array(seen.clone())));
+                    let told = told(seen);
+                    others.push(told.unwrap_or_else(|| shown(path, &Json::Array(seen.clone()))));
                 }
             }
         }
@@ -224,6 +234,21 @@ fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>)
 /// The part that a text has to have, of `…PART…`.
 fn part_of(expected: &str) -> Option<&str> {
     expected.strip_prefix('…')?.strip_suffix('…')
+}
+
+/// What events tell, warnings first, if these are events.
+fn told(seen: &[Json]) -> Option<String> {
+    let mut events = Vec::new();
+    for event in seen.iter().filter(|one| !one["involvedObject"].is_null()) {
+        let [reason, message] = ["reason", "message"].map(|key| event[key].as_str());
+        let words = format!("{}: {}", reason?, printable(message?));
+        events.push((event["type"] != "Warning", words));
+    }
+    events.sort_by_key(|(is_normal, _)| *is_normal);
+    let words = events.into_iter().map(|(_, words)| words);
+    let mut text = words.collect::<Vec<_>>().join("; ");
+    bound(&mut text, KEPT / 4);
+    (!text.is_empty()).then_some(text)
 }
 
 fn shown(path: &str, seen: &Json) -> String {
@@ -270,6 +295,27 @@ mod tests {
             others.contains(&"no status.hostIP".to_owned()),
             "{others:?}"
         );
+    }
+
+    #[test]
+    fn what_fails_is_told_from_what_shows_nothing_yet() {
+        let event = |kind: &str, reason: &str, message: &str| json!({"involvedObject": {"name": "p"}, "type": kind, "reason": reason, "message": message});
+        let scheduled = event("Normal", "Scheduled", "assigned to a");
+        let failed = event("Warning", "FailedMount", "it failed for volume v");
+        let expectation = StatusExpectation {
+            has: json!({"items": [{"reason": "Started"}]}),
+            instead: Some(json!({"items": [{"message": "…failed for volume…"}]})),
+        };
+        let compare = |items: &[&Json]| Status::compare(&expectation, &json!({"items": items}));
+        assert!(compare(&[&scheduled]).is_err());
+        let started = event("Normal", "Started", "Container started");
+        let met = compare(&[&failed, &started]).expect("it compares");
+        assert!(met.holds());
+        let Ok(Comparison::NotMet(difference)) = compare(&[&scheduled, &failed]) else {
+            panic!("it is not met")
+        };
+        let told = "FailedMount: it failed for volume v; Scheduled: assigned to a";
+        assert_eq!(difference.seen, told);
     }
 
     #[test]

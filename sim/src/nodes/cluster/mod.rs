@@ -44,6 +44,8 @@ pub(crate) struct Cluster {
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
     /// The objects that this simulator created in the API server.
     pub(crate) traces: Traces,
+    /// The content of the volumes that pods claim.
+    pub(crate) disks: Disks,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -78,6 +80,7 @@ impl Cluster {
             under_way: Semaphore::new(UNDER_WAY),
             events_under_way: Arc::new(Semaphore::new(EVENTS_UNDER_WAY)),
             traces: Traces::default(),
+            disks: Disks::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -214,7 +217,7 @@ pub(crate) struct NodeState {
     readiness: Mutex<Option<Readiness>>,
     /// The faults that the node's API object shows; `None` before it is registered.
     pub(crate) shown: watch::Sender<Option<FaultSet>>,
-    /// The content of volumes on this node that outlive pods, or that programs of the node see.
+    /// The content of `hostPath` volumes on this node, and of volumes that programs of the node see.
     pub(crate) disks: Arc<Disks>,
     pub(crate) power: watch::Sender<Power>,
     /// Since when memory has been short.

@@ -1,5 +1,6 @@
 //! What a pod's spec says about its containers.
 
+mod claims;
 pub(crate) mod command;
 pub(crate) mod env;
 mod host_path;

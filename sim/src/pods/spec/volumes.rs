@@ -13,12 +13,12 @@ use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
     ConfigMapProjection, Container, DownwardAPIVolumeFile, EmptyDirVolumeSource, KeyToPath,
-    NFSVolumeSource, PersistentVolumeClaim, Pod, VolumeProjection,
+    NFSVolumeSource, Pod, VolumeProjection,
 };
-use kube::Api;
 use ordered_watch as watch;
 use serde_json::json;
 
+use super::claims;
 use super::command;
 use super::env::Env;
 use super::host_path;
@@ -56,7 +56,7 @@ enum Kind {
 
 /// About how often a kubelet syncs a pod that has not changed: `SyncFrequency` plus a random part
 /// of up to half of it (`pkg/kubelet/pod_workers.go`, `completeWork`).
-const SYNC: Duration = Duration::from_secs(75);
+pub(super) const SYNC: Duration = Duration::from_secs(75);
 
 /// The `ConfigMap` that the controller manager creates in every namespace; it is not requested for each pod.
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -91,7 +91,11 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
         match one(cluster, run, spec).await {
             Ok(got) => return got,
             Err(text) => {
-                events::warning(cluster, run, "FailedMount", text);
+                let reason = match text.starts_with("MapVolume.") {
+                    true => "FailedMapVolume",
+                    false => "FailedMount",
+                };
+                events::warning(cluster, run, reason, text);
                 cluster.clock.pass(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(122));
             }
@@ -104,7 +108,12 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
 pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
     let filled = specs(run).filter(|volume| is_filled(volume));
     let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
-    future::join_all(each.collect::<Vec<_>>()).await;
+    let claims = specs(run).filter_map(|volume| claims::claim(run, volume));
+    let claims: Vec<_> = claims.collect();
+    let larger = claims
+        .iter()
+        .map(|(claim, _)| claims::follow(cluster, run, claim));
+    future::join(future::join_all(each), future::join_all(larger)).await;
     future::pending::<()>().await;
 }
 
@@ -171,13 +180,8 @@ async fn changed(seen: &mut Seen) {
 async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
     let name = &spec.name;
     let failed = |why: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {why}");
-    let named = spec.persistent_volume_claim.as_ref();
-    let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
-    // The claim of an ephemeral volume is named after the pod and the volume (KEP-1698)
-    let derived = || (format!("{}-{}", run.key.name, spec.name), false);
-    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(derived)) {
-        let volume = claimed(cluster, run, &claim).await;
-        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
+    if let Some((claim, read_only)) = claims::claim(run, spec) {
+        let volume = claims::mount(cluster, run, name, &claim).await?;
         let kind = match read_only {
             true => Kind::ReadOnly,
             false => Kind::Written,
@@ -320,32 +324,6 @@ fn downward_files(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Resu
         files.insert(item.path.clone(), text.into_bytes());
     }
     Ok(files)
-}
-
-/// Returns the volume behind a claim. Claims of one volume share its content on a node.
-async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
-    let claims: Api<PersistentVolumeClaim> =
-        Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let claim = cluster.insist("claim", || claims.get(name)).await;
-    let failed = |error| {
-        let why = refer::words(error);
-        format!("failed to fetch PVC from API server: {why}")
-    };
-    let claim = claim.map_err(failed)?;
-    let bound = claim.status.and_then(|status| status.phase);
-    let volume = claim.spec.and_then(|spec| spec.volume_name);
-    match (bound.as_deref(), volume) {
-        (Some("Bound"), Some(volume)) => Ok(run.node.disks.volume(&format!("claim {volume}"))),
-        _ => Err("PVC is not bound".to_owned()),
-    }
-}
-
-fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
-    let namespace = &run.key.namespace;
-    format!(
-        "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], \
-         failed to process volumes=[{volume}]: error processing PVC {namespace}/{claim}: {why}"
-    )
 }
 
 /// Returns a container's files: its mounts over the files of its image (kubelet, `makeMounts`).

@@ -1,6 +1,7 @@
 //! The controllers and the scheduler: each is a function that reconciles one object. After every
 //! request they run until no work is left.
 
+mod claims;
 mod cronjob;
 mod daemonset;
 mod deployment;
@@ -40,6 +41,8 @@ pub(crate) enum Work {
     Owned(&'static str, Key),
     /// One of [`WORKLOADS`], by its index.
     Workload(usize, Key),
+    /// A claim of a volume, before the scheduler places the pods that use it.
+    Claim(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
     /// The endpoints of a Service that has [`MANY`], once their changes have been batched.
@@ -109,6 +112,7 @@ pub(super) fn settle(state: &mut State) {
                     look(state, &key, &one);
                 }
             }
+            Work::Claim(key) => claims::look(state, &key),
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::ManyPods(plural, key) => replicaset::count_many(state, plural, &key),
@@ -156,7 +160,12 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
                 work.insert(Work::Node(key.name.clone()));
             }
         }
+        "persistentvolumeclaims" => drop(work.insert(Work::Claim(key.clone()))),
         "pods" => {
+            if before.is_null() {
+                let used = claims::used(object).map(|name| Key::new(&key.namespace, name));
+                work.extend(used.map(Work::Claim));
+            }
             if change.deleted || slices::differ(before, object) {
                 let services = store.all("services", &key.namespace);
                 // The Services that select the pod as it is, or as it was

@@ -1,0 +1,20 @@
+//! What a run does only where the configuration allows it.
+
+use schemars::JsonSchema;
+use strum::{IntoStaticStr, VariantArray};
+
+/// What costs money, and so is done only where the configuration allows it.
+#[derive(
+    Clone, Copy, Debug, Eq, IntoStaticStr, JsonSchema, Ord, PartialEq, PartialOrd, VariantArray,
+)]
+#[schemars(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Allowed {
+    /// Volumes, each of which may be a disk of the cloud.
+    Storage,
+}
+
+impl Allowed {
+    /// All of it.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+}

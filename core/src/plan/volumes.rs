@@ -1,0 +1,50 @@
+//! Why a pool gets no volume for a fixture.
+
+use super::build::{Surroundings, unknown};
+use super::check::PlannedAssertion;
+use crate::fixture::{Change, FixtureKey};
+use crate::text::printable;
+use crate::verdict::{Disposition, SkipReason};
+
+impl Surroundings<'_> {
+    /// The disposition of an assertion that needs a volume where its pool gets none or this is not known.
+    pub(super) fn lacks_volume(&self, assertion: &PlannedAssertion) -> Option<Disposition> {
+        let mut needs = assertion.needs.iter();
+        needs.find_map(|(key, _)| match self.has_volume(key) {
+            Ok(None) => None,
+            Ok(Some(reason)) => Some(Disposition::Skip(SkipReason::NotApplicable { reason })),
+            Err((what, reason)) => Some(Disposition::Inconclusive(unknown(what, reason))),
+        })
+    }
+
+    /// Why a fixture gets no volume, if it claims one and gets none; the error is what is not known, and why.
+    fn has_volume(&self, key: &FixtureKey) -> Result<Option<String>, (&'static str, &str)> {
+        if key.name.claim().is_none() {
+            return Ok(None);
+        }
+        let classes = self.facts.storage_classes.known();
+        let classes = classes.map_err(|reason| ("the cluster's StorageClasses", reason))?;
+        let Some(class) = key.name.class_among(classes) else {
+            return Ok(Some("no StorageClass is the default one".to_owned()));
+        };
+        let (name, driver) = (printable(&class.name), printable(&class.provisioner));
+        if key.name.changes().contains(&Change::Grow) && !class.expands {
+            return Ok(Some(format!(
+                "StorageClass {name} lets no volume grow (allowVolumeExpansion)"
+            )));
+        }
+        let drivers = self.facts.csi_nodes.known();
+        let drivers = drivers.map_err(|reason| ("the CSI drivers of the nodes", reason))?;
+        let has_driver = |node: &String| {
+            let mut drivers = drivers.iter().filter(|csi| csi.node == *node);
+            drivers.any(|csi| csi.drivers.contains(&class.provisioner))
+        };
+        let pool = key.pool.as_ref().and_then(|pool| self.pools.get(pool));
+        let mut nodes = pool.into_iter().flat_map(|pool| &pool.nodes);
+        let lacks = nodes.find(|node| !has_driver(node));
+        Ok(lacks.map(|node| {
+            let node = printable(node);
+            format!("{node} does not register {driver}, the driver of StorageClass {name}")
+        }))
+    }
+}
