@@ -237,9 +237,9 @@ fn pools_are_those_of_the_cluster() {
 
 #[test]
 fn a_claim_without_checks_is_told() {
-    let said = planned(&["--select", "storage.host-projection"]);
+    let said = planned(&["--select", "storage.smb-rwx"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let words = "nothing is selected: storage.host-projection has no checks yet; there is env (";
+    let words = "nothing is selected: storage.smb-rwx has no checks yet; there is env (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 
