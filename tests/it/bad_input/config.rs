@@ -3,6 +3,8 @@
 use std::fs;
 
 use serde_json::json;
+use winconform_core::facts::Os;
+use winconform_core::fixture::FixtureName;
 
 use super::kubeconfig;
 use super::server::{Answer, Server, status};
@@ -241,6 +243,31 @@ fn a_claim_without_checks_is_told() {
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     let words = "nothing is selected: storage.smb-rwx has no checks yet; there is env (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
+}
+
+#[test]
+fn a_run_without_pods_of_system_is_as_documented() {
+    let page = include_str!("../../../docs/running.md");
+    let (_, listed) = page
+        .split_once("A run without them leaves out:")
+        .expect("the list");
+    let listed = listed.split("```").nth(1).expect("its lines");
+    let words = listed.split('\'').filter(|word| word.starts_with('!'));
+    let arguments: Vec<_> = words.flat_map(|word| ["--select", word]).collect();
+    let said = planned(&arguments);
+    let (_, fixtures) = said
+        .stdout
+        .split_once("\nfixtures\n")
+        .expect("the list of fixtures");
+    let on_node = FixtureName::all().filter(|name| name.os() == Os::Windows && name.is_on_node());
+    for name in on_node {
+        assert!(
+            !fixtures.contains(&format!("  {} ", name.as_str())),
+            "{}:\n{}",
+            name.as_str(),
+            said.stdout
+        );
+    }
 }
 
 #[test]
