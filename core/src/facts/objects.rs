@@ -24,6 +24,12 @@ pub struct StorageClassFact {
     pub name: String,
     pub provisioner: String,
     pub default: bool,
+    /// Whether its volumes stay when their claims go (`reclaimPolicy: Retain`).
+    #[serde(default)]
+    pub retains: bool,
+    /// The file system of its volumes, if it names one (`csi.storage.k8s.io/fstype`).
+    #[serde(default)]
+    pub file_system: Option<String>,
     /// Whether its volumes may be made larger (`allowVolumeExpansion`).
     #[serde(default)]
     pub expands: bool,

@@ -28,6 +28,19 @@ impl Surroundings<'_> {
             return Ok(Some("no StorageClass is the default one".to_owned()));
         };
         let (name, driver) = (printable(&class.name), printable(&class.provisioner));
+        if class.retains {
+            return Ok(Some(format!(
+                "StorageClass {name} keeps volumes whose claims are gone (reclaimPolicy: Retain)"
+            )));
+        }
+        // It gives volumes another file system unless told, and mounts none of these on Windows
+        // (gcp-compute-persistent-disk-csi-driver, `utils_windows.go`)
+        let of_class = class.file_system.as_deref().unwrap_or_default();
+        if class.provisioner == "pd.csi.storage.gke.io" && !of_class.eq_ignore_ascii_case("ntfs") {
+            return Ok(Some(format!(
+                "volumes of StorageClass {name} are not for Windows: it lacks csi.storage.k8s.io/fstype: NTFS"
+            )));
+        }
         if key.name.changes().contains(&Change::Grow) && !class.expands {
             return Ok(Some(format!(
                 "StorageClass {name} lets no volume grow (allowVolumeExpansion)"

@@ -104,7 +104,10 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
 
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
     let read = |decoder: &mut Decoder<'_>, node: &Node| {
-        decoder.entries(node, "fields of an object")?;
+        if decoder.entries(node, "fields of an object")?.is_empty() {
+            decoder.report(node, "no fields, which every object has", None);
+            return None;
+        }
         Some(node.to_json())
     };
     let mut fields = decoder.fields(node, "what is expected of an object")?;
@@ -138,6 +141,11 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
         decoder.report(run, message, Some("ask `of: toolbox`".to_owned()));
+        return None;
+    }
+    if !within.pod.of.is_on_node() && matches!(command, Command::ReadVolume(_)) {
+        let message = "a container that is not the node's own does not see the kubelet's folder";
+        decoder.report(run, message, Some("ask `of: node-side`".to_owned()));
         return None;
     }
     if let Err(error) = command.on(os) {
@@ -278,7 +286,8 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
 /// Reads the name of a volume and a path in it.
 fn read_file_of_volume(decoder: &mut Decoder<'_>, node: &Node, os: Os) -> Option<FilePath> {
     let text = decoder.text(node, "a volume and a file in it")?;
-    let file = FilePath::parse(os, &format!("C:\\{text}"));
+    let is_within = text.contains('\\');
+    let file = FilePath::parse(os, &format!("C:\\{text}")).filter(|_| is_within);
     if file.is_none() {
         let hint = "such as `shared\\file.txt`".to_owned();
         decoder.report(

@@ -34,6 +34,10 @@ pub(super) async fn storage_classes(api: &Api) -> Result<Vec<StorageClassFact>, 
             name: name(class),
             provisioner: word(&class["provisioner"]),
             default: annotations["storageclass.kubernetes.io/is-default-class"] == "true",
+            retains: class["reclaimPolicy"] == "Retain",
+            file_system: class["parameters"]["csi.storage.k8s.io/fstype"]
+                .as_str()
+                .map(str::to_owned),
             expands: class["allowVolumeExpansion"] == true,
         })
     })

@@ -86,6 +86,8 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         name: "default".to_owned(),
         provisioner: driver.clone(),
         default: true,
+        retains: false,
+        file_system: None,
         expands: true,
     };
     let drivers = windows.iter().map(|node| CsiNodeFact {
