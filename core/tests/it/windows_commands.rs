@@ -67,6 +67,7 @@ fn commands_of_windows_do_what_they_are_for() {
             "",
         ),
         ("lists processes", Command::Processes, 0, ANY),
+        ("lists links", Command::Links(path("C:\\shared")), 0, ANY),
     ];
     let mut tally = Tally::new("what commands of the tool do in cmd, and what they are for");
     for in_host_process in [false, true] {
