@@ -3,6 +3,7 @@
 use crate::nodes::files::Files;
 use crate::program::Ran;
 use crate::program::forms::Call;
+use crate::program::windows::system;
 use crate::topology::Os;
 
 /// The folder of the kubelet's pods.
@@ -44,10 +45,7 @@ pub(crate) fn read(call: &Call<'_>, path: &str) -> Option<Ran> {
 /// Where a path leads through the link that a program on the node makes in the volumes of pods: the folder of the link
 /// is that of its target.
 pub(crate) fn behind_link(call: &Call<'_>, path: &str) -> Option<String> {
-    let world = call.seat.view.world;
-    let beside = world.pods.on_host(call.place().origin.node(world)?);
-    let mut lines = beside.flat_map(|(_, pod)| &pod.told.lines);
-    let script = lines.find(|line| line.contains("New-Item -ItemType Junction"))?;
+    let script = system::line_on_node(call, "New-Item -ItemType Junction")?;
     let name = |before: &str| Some(script.split_once(before)?.1.split_once('\'')?.0);
     let (link, target) = (name(r"FullName + '\")?, name(EMPTY)?.rsplit_once('\\')?.1);
     let (folder, file) = path.split_once(&format!(r"\{link}\"))?;

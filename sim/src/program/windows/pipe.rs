@@ -2,6 +2,7 @@
 
 use crate::program::Ran;
 use crate::program::forms::Call;
+use crate::program::windows::system;
 
 /// What the path of each named pipe begins with.
 pub(crate) const PIPES: &str = r"\\.\pipe\";
@@ -31,13 +32,10 @@ pub(crate) fn read(call: &Call<'_>, script: &str) -> Option<Ran> {
 /// The line that a pipe has for a program whose container finds it: a pod on the network of the program's node serves
 /// it, as a `HostProcess` container does.
 fn line(call: &Call<'_>, name: &str) -> Option<String> {
-    let (place, world) = (call.place(), call.seat.view.world);
+    let place = call.place();
     let path = format!("{PIPES}{name}");
     place.pipes.iter().find(|pipe| path.starts_with(*pipe))?;
-    let begins = format!("{SERVER}{name}'");
-    let beside = world.pods.on_host(place.origin.node(world)?);
-    let mut lines = beside.flat_map(|(_, pod)| &pod.told.lines);
-    let server = lines.find(|line| line.contains(&begins))?;
+    let server = system::line_on_node(call, &format!("{SERVER}{name}'"))?;
     let (_, rest) = server.split_once(".WriteLine('")?;
     rest.split_once('\'').map(|(line, _)| line.to_owned())
 }

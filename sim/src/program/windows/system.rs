@@ -138,6 +138,14 @@ pub(crate) fn lines<'a>(call: &Call<'a>) -> Vec<&'a str> {
     OF_NODE.into_iter().chain(own).chain(there).collect()
 }
 
+/// The command line with these words of a pod on the network of the program's node, as `HostProcess` ones are.
+pub(crate) fn line_on_node<'a>(call: &Call<'a>, words: &str) -> Option<&'a str> {
+    let (place, world) = (call.place(), call.seat.view.world);
+    let pods = world.pods.on_host(place.origin.node(world)?);
+    let mut lines = pods.flat_map(|(_, pod)| &pod.told.lines);
+    lines.find(|line| line.contains(words)).map(String::as_str)
+}
+
 /// `tasklist /fo csv /nh`.
 pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
