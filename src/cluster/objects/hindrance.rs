@@ -75,35 +75,25 @@ pub fn awaits_sandbox(pod: &Json) -> bool {
     bound && pod["status"]["phase"] == "Pending" && !has_sandbox
 }
 
-/// Why a pod has no sandbox: an event with the reason `FailedCreatePodSandBox`.
-pub fn sandbox(event: &Json) -> Option<Hindrance> {
-    if event["reason"] != "FailedCreatePodSandBox" {
-        return None;
-    }
+/// Why a pod has no sandbox, or waits for its volumes: an event about one of these (the kubelet,
+/// `pkg/kubelet/events/event.go`; the controller that attaches volumes).
+pub fn of_event(event: &Json) -> Option<Hindrance> {
     let message = event["message"].as_str().unwrap_or("no message");
+    let (kind, lasting) = match event["reason"].as_str()? {
+        "FailedCreatePodSandBox" if is_mismatch(message) => {
+            (ErrorKind::BuildMismatch, is_impossible(message))
+        }
+        "FailedCreatePodSandBox" => (ErrorKind::SandboxFailed, is_impossible(message)),
+        "FailedAttachVolume" | "FailedMapVolume" | "FailedMount" => {
+            (ErrorKind::FixtureFailed, false)
+        }
+        _ => return None,
+    };
     let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
     let detail = format!("pod {}: {}", printable(pod), printable(message));
-    let kind = match is_mismatch(message) {
-        true => ErrorKind::BuildMismatch,
-        false => ErrorKind::SandboxFailed,
-    };
     Some(Hindrance {
         error: kind.error(detail),
-        lasting: is_impossible(message),
-    })
-}
-
-/// Why a pod waits for its volumes: an event about one of them (the kubelet, `pkg/kubelet/events/event.go`; the
-/// controller that attaches volumes).
-pub fn unmounted(event: &Json) -> Option<Hindrance> {
-    const REASONS: [&str; 3] = ["FailedAttachVolume", "FailedMapVolume", "FailedMount"];
-    let reason = event["reason"].as_str()?;
-    let message = event["message"].as_str().unwrap_or("no message");
-    let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
-    let detail = format!("pod {}: {}", printable(pod), printable(message));
-    REASONS.contains(&reason).then(|| Hindrance {
-        error: ErrorKind::FixtureFailed.error(detail),
-        lasting: false,
+        lasting,
     })
 }
 
@@ -152,7 +142,7 @@ mod tests {
             json!({"reason": "FailedCreatePodSandBox", "message": message,
                 "involvedObject": {"name": "p"}})
         };
-        let of = |message: &str| sandbox(&event(message)).expect("it failed");
+        let of = |message: &str| of_event(&event(message)).expect("it failed");
         let handler = of(
             "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to \
             get sandbox runtime: no runtime for \"nvidia\" is configured",
@@ -171,9 +161,9 @@ mod tests {
         assert!(detail.starts_with("pod p: Failed to create"), "{detail}");
         let mut other = event("x");
         other["reason"] = json!("BackOff");
-        assert_eq!(sandbox(&other).or(unmounted(&other)), None);
+        assert_eq!(of_event(&other), None);
         other["reason"] = json!("FailedMount");
-        let volume = unmounted(&other).expect("it failed");
+        let volume = of_event(&other).expect("it failed");
         assert!(!volume.lasting);
         assert_eq!(volume.error.detail, "pod p: x");
     }
