@@ -76,7 +76,8 @@ pub fn awaits_sandbox(pod: &Json) -> bool {
 }
 
 /// Why a pod has no sandbox, or waits for its volumes: an event about one of these (the kubelet,
-/// `pkg/kubelet/events/event.go`; the controller that attaches volumes).
+/// `pkg/kubelet/events/event.go`; the controller that attaches volumes), or about a claim for which no volume is made
+/// (kubernetes-csi/external-provisioner, `pkg/controller`).
 pub fn of_event(event: &Json) -> Option<Hindrance> {
     let message = event["message"].as_str().unwrap_or("no message");
     let (kind, lasting) = match event["reason"].as_str()? {
@@ -84,13 +85,18 @@ pub fn of_event(event: &Json) -> Option<Hindrance> {
             (ErrorKind::BuildMismatch, is_impossible(message))
         }
         "FailedCreatePodSandBox" => (ErrorKind::SandboxFailed, is_impossible(message)),
-        "FailedAttachVolume" | "FailedMapVolume" | "FailedMount" => {
+        "FailedAttachVolume" | "FailedMapVolume" | "FailedMount" | "ProvisioningFailed" => {
             (ErrorKind::FixtureFailed, false)
         }
         _ => return None,
     };
-    let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
-    let detail = format!("pod {}: {}", printable(pod), printable(message));
+    let of = &event["involvedObject"];
+    let what = match of["kind"] == "PersistentVolumeClaim" {
+        true => "claim",
+        false => "pod",
+    };
+    let name = printable(of["name"].as_str().unwrap_or_default());
+    let detail = format!("{what} {name}: {}", printable(message));
     Some(Hindrance {
         error: kind.error(detail),
         lasting,
@@ -166,6 +172,10 @@ mod tests {
         let volume = of_event(&other).expect("it failed");
         assert!(!volume.lasting);
         assert_eq!(volume.error.detail, "pod p: x");
+        other["reason"] = json!("ProvisioningFailed");
+        other["involvedObject"]["kind"] = json!("PersistentVolumeClaim");
+        let claim = of_event(&other).expect("it failed");
+        assert_eq!(claim.error.detail, "claim p: x");
     }
 
     #[test]

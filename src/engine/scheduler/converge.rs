@@ -11,7 +11,10 @@ pub(super) fn time_to_converge(check: &Check, durations: &Durations) -> Duration
     let of_each = check.assertions.iter().map(|assertion| {
         let traits = assertion.test.traits();
         let mut names = assertion.needs.iter().map(|(key, _)| key.name);
-        if traits.needs_source && names.any(|name| name == FixtureName::LOAD_BALANCER) {
+        if names.clone().any(|name| name.claim().is_some()) {
+            // Its volume has to be made, attached and formatted
+            durations.sandbox
+        } else if traits.needs_source && names.any(|name| name == FixtureName::LOAD_BALANCER) {
             durations.balancer
         } else if traits.is_slow {
             durations.failing

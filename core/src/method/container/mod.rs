@@ -1,6 +1,7 @@
 //! Test methods that observe one pod of a fixture: a program in its container, its log, its status, and what it
 //! does over time.
 
+mod begun;
 pub(super) mod ending;
 pub(super) mod log;
 pub(super) mod program;

@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 
 use super::PodOf;
+use super::begun::drop_overcome;
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
@@ -112,7 +113,15 @@ impl Method for Status {
             };
             let of_metrics = query.kind == StatusKind::Metrics;
             match reply.status {
-                200 if !of_metrics || reply.body["kind"] == "PodMetrics" => Ok(reply.body.clone()),
+                200 if !of_metrics || reply.body["kind"] == "PodMetrics" => {
+                    let mut seen = reply.body.clone();
+                    if let (StatusKind::Events, Some(events)) =
+                        (query.kind, seen["items"].as_array_mut())
+                    {
+                        drop_overcome(events);
+                    }
+                    Ok(seen)
+                }
                 // A metrics server answered, and has none of this pod
                 404 if of_metrics && reply.body["details"]["group"] == METRICS => Ok(json!({})),
                 404 if !of_metrics => Err(reply.refused(ErrorKind::NotApplied)),
@@ -127,8 +136,7 @@ impl Method for Status {
 
     fn traits(query: &StatusQuery, _: &StatusExpectation) -> Traits {
         Traits {
-            // A volume takes minutes to be made, attached and formatted
-            is_slow: query.kind == StatusKind::Metrics || query.object.of.claim().is_some(),
+            is_slow: query.kind == StatusKind::Metrics,
             ..super::traits()
         }
     }
