@@ -134,7 +134,7 @@ impl Default for Durations {
             unscheduled: seconds(30),
             failing: seconds(3 * 60),
             sandbox: seconds(5 * 60),
-            gather: seconds(60),
+            gather: seconds(30),
             gather_per_node: seconds(120),
             converge: seconds(60),
             balancer: seconds(5 * 60),

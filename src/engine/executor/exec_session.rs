@@ -25,14 +25,10 @@ pub(crate) async fn exec_session<'o>(
         let prepared = observer.prepare();
         match prepared.as_ref().map(|prepared| &prepared.request) {
             Ok(Request::Get(wanted)) => {
-                let from = gets.len();
-                gets.extend_from_slice(wanted);
-                places.push((from..gets.len(), observer, prepared));
+                places.push((shared(&mut gets, wanted), observer, prepared));
             }
             Ok(Request::Ping(wanted)) if from.kind.shell().is_some() => {
-                let from = pings.len();
-                pings.extend_from_slice(wanted);
-                pinged.push((from..pings.len(), observer, prepared));
+                pinged.push((shared(&mut pings, wanted), observer, prepared));
             }
             Ok(
                 Request::Api(_)
@@ -89,6 +85,17 @@ pub(crate) async fn exec_session<'o>(
     outcomes
 }
 
+/// The place of what an assertion wants among the session's requests: that of the same requests of another, if
+/// there are any. Controls are the same for each pool, and each may take as long as its time-out.
+fn shared<T: Clone + PartialEq>(requests: &mut Vec<T>, wanted: &[T]) -> Range<usize> {
+    let known = (requests.windows(wanted.len().max(1))).position(|part| part == wanted);
+    let from = known.unwrap_or(requests.len());
+    if known.is_none() {
+        requests.extend_from_slice(wanted);
+    }
+    from..from + wanted.len()
+}
+
 /// The replies of a session that belong to one assertion.
 fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>> {
     match replies {
@@ -107,4 +114,19 @@ fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>
 /// The error of an assertion that reached the wrong transport: its request does not fit its vantage point.
 pub(crate) fn misdirected() -> ObservationError {
     ErrorKind::UnrecognisedOutput.error("the assertion was given to the wrong transport")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_assertions_ask_alike_is_asked_once() {
+        let mut requests = Vec::new();
+        let of_each = [&[1, 2][..], &[3], &[], &[1, 2], &[2, 3], &[3, 4]];
+        let places = of_each.map(|wanted| shared(&mut requests, wanted));
+        assert_eq!(requests, [1, 2, 3, 3, 4]);
+        let said = places.map(|place| requests[place].to_vec());
+        assert_eq!(said, of_each.map(<[_]>::to_vec));
+    }
 }

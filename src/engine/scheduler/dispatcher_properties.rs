@@ -788,6 +788,31 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
     }
 }
 
+/// Each observation takes as long as many time-outs. Where Linux fails for a moment alone, the check's own assertion is
+/// observed again.
+#[test]
+fn what_fails_for_linux_too_waits_for_its_own_time_outs_once() {
+    for (linux, verdict, own) in [
+        (&[Turn::NotMet, Turn::NotMet][..], Verdict::Skip, 1),
+        (&[Turn::NotMet, Turn::Met], Verdict::Fail, 2),
+    ] {
+        let mut both = check(0, 0);
+        both.assertions.push(both.assertions[0].clone());
+        both.assertions[1].role = Role::OtherOs;
+        let (mut asked, mut of_linux) = (0, linux.iter().copied());
+        let (conclusions, _) = played(vec![both], 1, |dispatcher, ix, now| {
+            *now += Duration::from_secs(90);
+            let attempts = dispatcher.state(0).map(|state| state.attempts.len());
+            match ix.assertion {
+                0 => asked += usize::from(attempts == Some(0)),
+                _ => return outcome(of_linux.next().unwrap_or(Turn::Met)),
+            }
+            outcome(Turn::NotMet)
+        });
+        assert_eq!((conclusions[0].verdict, asked), (verdict, own), "{linux:?}");
+    }
+}
+
 #[test]
 fn what_works_is_told_without_the_control_of_another_system() {
     for (turn, expected) in [

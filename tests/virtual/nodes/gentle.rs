@@ -171,16 +171,7 @@ fn few_at_once(name: &'static str) -> Outcome {
              at once start {:?}",
             path.took_ms, pods.starting
         );
-        // On EKS checks wait for exec sessions in which the security group drops much; where Calico leads NodePorts
-        // nowhere without a backend, for sessions in which those time out, and fixtures for the room that is held
-        // meanwhile. A second session sooner takes more execs and requests than their bounds allow
-        let most = match name {
-            "eks" => 125,
-            "rke2" => 116,
-            "kubeadm-calico" => 113,
-            _ => HUNDREDTHS,
-        };
-        let in_time = took.as_millis() * 100 <= shortest * most;
+        let in_time = took.as_millis() * 100 <= shortest * HUNDREDTHS;
         let kept = starting <= START && alive <= ALIVE && in_time;
         if kept { Ok(()) } else { Err(said) }
     })
