@@ -115,7 +115,7 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         for verb in [AccessVerb::List, AccessVerb::Watch] {
             needs.insert(fixture(of_kind(&PODS, Place::Cluster, verb)));
         }
-        // Only events say why a pod has no sandbox
+        // Only events say why a pod has no sandbox, or a claim no volume
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
         needs.extend(of_diagnosis(name));
     }

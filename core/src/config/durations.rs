@@ -58,7 +58,7 @@ pub struct Durations {
     /// How long a pull, a start or a search for room may keep failing for a reason that may be temporary, such
     /// as the rate limit of a registry.
     pub failing: Duration,
-    /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
+    /// How long a pod may go without a sandbox or its volumes: hcs took 3 min 46 s to start one that then ran
     /// (kubernetes#107561).
     pub sandbox: Duration,
     /// How long a vantage point that could observe something waits until everything that it will observe is

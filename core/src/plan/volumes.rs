@@ -33,12 +33,17 @@ impl Surroundings<'_> {
                 "StorageClass {name} keeps volumes whose claims are gone (reclaimPolicy: Retain)"
             )));
         }
-        // It gives volumes another file system unless told, and mounts none of these on Windows
-        // (gcp-compute-persistent-disk-csi-driver, `utils_windows.go`)
         let of_class = class.file_system.as_deref().unwrap_or_default();
-        if class.provisioner == "pd.csi.storage.gke.io" && !of_class.eq_ignore_ascii_case("ntfs") {
+        let told = match of_class.is_empty() {
+            true => "it lacks csi.storage.k8s.io/fstype: NTFS".to_owned(),
+            false => format!("csi.storage.k8s.io/fstype is {}", printable(of_class)),
+        };
+        // GKE's driver gives volumes another file system unless told, and mounts none of these on Windows
+        // (gcp-compute-persistent-disk-csi-driver, `utils_windows.go`)
+        let is_told = !of_class.is_empty() || class.provisioner == "pd.csi.storage.gke.io";
+        if is_told && !of_class.eq_ignore_ascii_case("ntfs") {
             return Ok(Some(format!(
-                "volumes of StorageClass {name} are not for Windows: it lacks csi.storage.k8s.io/fstype: NTFS"
+                "volumes of StorageClass {name} are not for Windows: {told}"
             )));
         }
         if key.name.changes().contains(&Change::Grow) && !class.expands {

@@ -27,21 +27,28 @@ pub(super) async fn runtime_classes(api: &Api) -> Result<Vec<RuntimeClassFact>, 
     .await
 }
 
+/// The cluster's storage classes, the newest first: of several default ones a claim gets that
+/// (`pkg/volume/util/storageclass.go`, `GetDefaultClass`).
 pub(super) async fn storage_classes(api: &Api) -> Result<Vec<StorageClassFact>, Unread> {
-    list(api, STORAGE_CLASSES, |class| {
-        let annotations = &class["metadata"]["annotations"];
-        Some(StorageClassFact {
+    let classes = list(api, STORAGE_CLASSES, |class| {
+        let metadata = &class["metadata"];
+        let is_default = |name: &str| metadata["annotations"][name] == "true";
+        let fact = StorageClassFact {
             name: name(class),
             provisioner: word(&class["provisioner"]),
-            default: annotations["storageclass.kubernetes.io/is-default-class"] == "true",
+            default: is_default("storageclass.kubernetes.io/is-default-class")
+                || is_default("storageclass.beta.kubernetes.io/is-default-class"),
             retains: class["reclaimPolicy"] == "Retain",
             file_system: class["parameters"]["csi.storage.k8s.io/fstype"]
                 .as_str()
                 .map(str::to_owned),
             expands: class["allowVolumeExpansion"] == true,
-        })
-    })
-    .await
+        };
+        Some((word(&metadata["creationTimestamp"]), fact))
+    });
+    let mut classes = classes.await?;
+    classes.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.name.cmp(&other.name)));
+    Ok(classes.into_iter().map(|(_, class)| class).collect())
 }
 
 pub(super) async fn csi_drivers(api: &Api) -> Result<Vec<String>, Unread> {
@@ -61,4 +68,30 @@ pub(super) async fn csi_nodes(api: &Api) -> Result<Vec<CsiNodeFact>, Unread> {
 
 fn name(object: &Json) -> String {
     word(&object["metadata"]["name"])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::fake::Fake;
+    use super::*;
+
+    #[tokio::test]
+    async fn of_several_default_storage_classes_the_newest_is_first() {
+        let fake = Fake::default();
+        for (name, day, annotation) in [
+            ("a", 1, "storageclass.kubernetes.io/is-default-class"),
+            ("b", 3, "storageclass.beta.kubernetes.io/is-default-class"),
+            ("c", 2, "example.com/is-default-class"),
+        ] {
+            let class = json!({"metadata": {"name": name, "annotations": {annotation: "true"},
+                "creationTimestamp": format!("2026-01-0{day}T00:00:00Z")}, "provisioner": "disk"});
+            fake.put(&format!("{STORAGE_CLASSES}/{name}"), class);
+        }
+        let classes = storage_classes(&fake.api()).await.expect("they are read");
+        let of_each = classes.iter().map(|class| (&*class.name, class.default));
+        let of_each: Vec<_> = of_each.collect();
+        assert_eq!(of_each, [("b", true), ("c", false), ("a", true)]);
+    }
 }

@@ -77,7 +77,7 @@ pub fn awaits_sandbox(pod: &Json) -> bool {
 
 /// Why a pod has no sandbox, or waits for its volumes: an event about one of these (the kubelet,
 /// `pkg/kubelet/events/event.go`; the controller that attaches volumes), or about a claim for which no volume is made
-/// (kubernetes-csi/external-provisioner, `pkg/controller`).
+/// (kubernetes-sigs/sig-storage-lib-external-provisioner, `controller/controller.go`).
 pub fn of_event(event: &Json) -> Option<Hindrance> {
     let message = event["message"].as_str().unwrap_or("no message");
     let (kind, lasting) = match event["reason"].as_str()? {

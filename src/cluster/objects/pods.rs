@@ -269,7 +269,7 @@ pub struct PodWait {
 #[derive(Clone, Copy, Debug)]
 struct Unscheduled {
     since: Instant,
-    /// Whether other pods may have what is lacking, the run's own among them, and go.
+    /// Whether it may come by itself: other pods have what is lacking, or a volume is being made.
     may_come_free: bool,
 }
 
@@ -308,7 +308,10 @@ impl PodWait {
             let failed = self.failed(pod, now);
             return failed.map_or_else(|| readiness(pod), Condition::Never);
         };
-        let may_come_free = Said::parse(&why).is_some_and(|said| said.lacks_room());
+        // A StorageClass of mode Immediate makes volumes before it is known where their pods go
+        let awaits_volume = why.contains("unbound immediate PersistentVolumeClaims");
+        let lacks_room = Said::parse(&why).is_some_and(|said| said.lacks_room());
+        let may_come_free = awaits_volume || lacks_room;
         let begun = Unscheduled {
             since: now,
             may_come_free,
@@ -592,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_pods_hold_is_waited_for_as_long_as_a_pull() {
+    fn what_may_come_by_itself_is_waited_for_as_long_as_a_pull() {
         let because = |why: &str| {
             let mut pod = unschedulable();
             let message = format!("0/2 nodes are available: 2 {why}.");
@@ -602,6 +605,7 @@ mod tests {
         let no_room = [
             "Insufficient vpc.amazonaws.com/PrivateIPv4Address",
             "Too many pods",
+            "pod has unbound immediate PersistentVolumeClaims",
         ];
         for pod in no_room.map(because) {
             let (mut wait, begun) = (wait(), Instant::now());

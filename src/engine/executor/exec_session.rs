@@ -25,10 +25,10 @@ pub(crate) async fn exec_session<'o>(
         let prepared = observer.prepare();
         match prepared.as_ref().map(|prepared| &prepared.request) {
             Ok(Request::Get(wanted)) => {
-                places.push((shared(&mut gets, wanted), observer, prepared));
+                places.push((place_of(&mut gets, wanted), observer, prepared));
             }
             Ok(Request::Ping(wanted)) if from.kind.shell().is_some() => {
-                pinged.push((shared(&mut pings, wanted), observer, prepared));
+                pinged.push((place_of(&mut pings, wanted), observer, prepared));
             }
             Ok(
                 Request::Api(_)
@@ -85,9 +85,9 @@ pub(crate) async fn exec_session<'o>(
     outcomes
 }
 
-/// The place of what an assertion wants among the session's requests: that of the same requests of another, if
-/// there are any. Controls are the same for each pool, and each may take as long as its time-out.
-fn shared<T: Clone + PartialEq>(requests: &mut Vec<T>, wanted: &[T]) -> Range<usize> {
+/// Returns where the session has these requests, and adds them unless it has them already: controls are the same
+/// for each pool, and each may take as long as its time-out.
+fn place_of<T: Clone + PartialEq>(requests: &mut Vec<T>, wanted: &[T]) -> Range<usize> {
     let known = (requests.windows(wanted.len().max(1))).position(|part| part == wanted);
     let from = known.unwrap_or(requests.len());
     if known.is_none() {
@@ -124,7 +124,7 @@ mod tests {
     fn what_two_assertions_ask_alike_is_asked_once() {
         let mut requests = Vec::new();
         let of_each = [&[1, 2][..], &[3], &[], &[1, 2], &[2, 3], &[3, 4]];
-        let places = of_each.map(|wanted| shared(&mut requests, wanted));
+        let places = of_each.map(|wanted| place_of(&mut requests, wanted));
         assert_eq!(requests, [1, 2, 3, 3, 4]);
         let said = places.map(|place| requests[place].to_vec());
         assert_eq!(said, of_each.map(<[_]>::to_vec));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use winconform_core::config::Durations;
-use winconform_core::fixture::FixtureName;
+use winconform_core::fixture::{FixtureName, Until};
 use winconform_core::plan::Check;
 
 /// How long a check may take until it holds: the longest of what its assertions may take.
@@ -11,8 +11,10 @@ pub(super) fn time_to_converge(check: &Check, durations: &Durations) -> Duration
     let of_each = check.assertions.iter().map(|assertion| {
         let traits = assertion.test.traits();
         let mut names = assertion.needs.iter().map(|(key, _)| key.name);
-        if names.clone().any(|name| name.claim().is_some()) {
-            // Its volume has to be made, attached and formatted
+        let awaits_volume =
+            |name: FixtureName| name.claim().is_some() && name.until() == Until::Placed;
+        if names.clone().any(awaits_volume) {
+            // Its volume has yet to be made, attached and formatted
             durations.sandbox
         } else if traits.needs_source && names.any(|name| name == FixtureName::LOAD_BALANCER) {
             durations.balancer

@@ -788,8 +788,8 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
     }
 }
 
-/// Each observation takes as long as many time-outs. Where Linux fails for a moment alone, the check's own assertion is
-/// observed again.
+/// Each observation takes as long as many time-outs. Where Linux fails only once, the check's own assertion is observed
+/// again.
 #[test]
 fn what_fails_for_linux_too_waits_for_its_own_time_outs_once() {
     for (linux, verdict, own) in [
