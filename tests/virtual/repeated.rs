@@ -15,6 +15,7 @@ use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::nodes::ring::two;
+use crate::rows::clusters::of_row;
 use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };
@@ -29,6 +30,7 @@ const REPETITIONS: u32 = 150;
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("backends_come_and_go_in_each_repetition", each),
+        trial("pods_that_stay_are_not_waited_for_to_go", staying),
         trial("what_goes_stale_only_later_has_failed_and_is_flaky", later),
         trial("what_fails_in_one_repetition_of_three_has_failed", once),
         trial("what_is_deleted_in_one_repetition_is_broken_there", deleted),
@@ -213,6 +215,27 @@ fn deleted() -> Outcome {
 
 /// Pods have a deadline, so that a killed run does not leave them for ever. A soak sets it beyond its own
 /// end; other runs create the pods again after it. Either way every repetition observes every check.
+/// The most time of a whole run with two repetitions, in multiples of one with a single.
+const TWICE: u32 = 2;
+
+/// Between repetitions pods stay, so that none makes room for another.
+fn staying() -> Outcome {
+    let of = |times| {
+        within_of(of_row("kubeadm-flannel"), 1, async move |world| {
+            let mut options = world.whole("r0");
+            options.repeat = Repeat::Times(times);
+            let ran = undisturbed(&world.cluster(), &options).await;
+            ran.came_to(Exit::Conformant)?;
+            Ok::<_, String>(took(&ran.view()?))
+        })
+    };
+    let (once, twice) = (of(1)?, of(2)?);
+    match twice <= once * TWICE {
+        true => Ok(()),
+        false => Err(format!("{twice:?}, and {once:?} of a single one")),
+    }
+}
+
 fn deadlines(repeat: Repeat) -> Outcome {
     within(async |world: &World| {
         let before = world.objects();

@@ -50,15 +50,17 @@ impl Room {
         }
     }
 
-    /// Whether a fixture may be applied. One that is too large for a node by itself may where nothing else is.
-    pub(crate) fn is_enough_for(&self, key: &FixtureKey) -> bool {
+    /// Whether a fixture may be applied. One that is too large for a node by itself may where nothing else is. Where
+    /// no pods `leave`, how many are alive is what the run asks for.
+    pub(crate) fn is_enough_for(&self, key: &FixtureKey, leave: bool) -> bool {
         let nodes = self.loads.get(key).into_iter().flatten();
         let fits =
             |taken: u64, more: u64, most: u64| taken == 0 || more == 0 || taken + more <= most;
         nodes.into_iter().all(|(node, load)| {
             let starting = self.taken(&self.starting, node);
             let alive = self.taken(&self.alive, node);
-            fits(starting.pods, load.pods, START) && fits(alive.addresses, load.addresses, ALIVE)
+            fits(starting.pods, load.pods, START)
+                && (!leave || fits(alive.addresses, load.addresses, ALIVE))
         })
     }
 
@@ -123,11 +125,11 @@ mod tests {
     fn four_start_at_once_and_the_next_once_one_has_started() {
         let (first, second) = (FixtureName::CHURN, FixtureName::IIS);
         let mut room = room(&[(first, 4, 4), (second, 1, 1)]);
-        assert!(room.is_enough_for(&key(first)));
+        assert!(room.is_enough_for(&key(first), true));
         room.applies(&key(first));
-        assert!(!room.is_enough_for(&key(second)));
+        assert!(!room.is_enough_for(&key(second), true));
         room.started(&key(first));
-        assert!(room.is_enough_for(&key(second)) && room.has(&key(first)));
+        assert!(room.is_enough_for(&key(second), true) && room.has(&key(first)));
     }
 
     #[test]
@@ -140,9 +142,10 @@ mod tests {
         let mut room = room(&[(first, 8, 8), (second, 1, 1), (host, 1, 0)]);
         room.applies(&key(first));
         room.started(&key(first));
-        assert!(!room.is_enough_for(&key(second)) && room.is_enough_for(&key(host)));
+        assert!(!room.is_enough_for(&key(second), true) && room.is_enough_for(&key(host), true));
+        assert!(room.is_enough_for(&key(second), false));
         room.removed(&key(first));
-        assert!(room.is_enough_for(&key(second)) && !room.has(&key(first)));
+        assert!(room.is_enough_for(&key(second), true) && !room.has(&key(first)));
     }
 
     #[test]
@@ -150,9 +153,9 @@ mod tests {
         let first = FixtureName::CHURN;
         let mut room = room(&[(first, 9, 9)]);
         // Too large by itself: it gets an empty node
-        assert!(room.is_enough_for(&key(first)));
+        assert!(room.is_enough_for(&key(first), true));
         room.applies(&key(first));
         let linux = key(FixtureName::LINUX_POD_PROBER);
-        assert!(room.is_enough_for(&linux) && !room.has(&linux));
+        assert!(room.is_enough_for(&linux, true) && !room.has(&linux));
     }
 }

@@ -60,7 +60,10 @@ impl Dispatcher {
         for fixture in unapplied {
             if is_last && !self.is_observed(fixture) {
                 self.fixtures.set(fixture, FixtureState::Over);
-            } else if self.room.is_enough_for(self.fixtures.key(fixture)) {
+            } else if self
+                .room
+                .is_enough_for(self.fixtures.key(fixture), self.removes())
+            {
                 self.apply(fixture);
             } else {
                 first = first.or(Some(fixture));
