@@ -213,8 +213,6 @@ fn deleted() -> Outcome {
     })
 }
 
-/// Pods have a deadline, so that a killed run does not leave them for ever. A soak sets it beyond its own
-/// end; other runs create the pods again after it. Either way every repetition observes every check.
 /// The most time of a whole run with two repetitions, in multiples of one with a single.
 const TWICE: u32 = 2;
 
@@ -236,6 +234,8 @@ fn staying() -> Outcome {
     }
 }
 
+/// Pods have a deadline, so that a killed run does not leave them for ever. A soak sets it beyond its own
+/// end; other runs create the pods again after it. Either way every repetition observes every check.
 fn deadlines(repeat: Repeat) -> Outcome {
     within(async |world: &World| {
         let before = world.objects();

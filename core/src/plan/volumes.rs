@@ -33,17 +33,18 @@ impl Surroundings<'_> {
                 "StorageClass {name} keeps volumes whose claims are gone (reclaimPolicy: Retain)"
             )));
         }
-        let of_class = class.file_system.as_deref().unwrap_or_default();
-        let told = match of_class.is_empty() {
-            true => "it lacks csi.storage.k8s.io/fstype: NTFS".to_owned(),
-            false => format!("csi.storage.k8s.io/fstype is {}", printable(of_class)),
+        let file_system = class.file_system.as_deref();
+        let unfit = match file_system.filter(|name| !name.is_empty()) {
+            Some(name) if name.eq_ignore_ascii_case("ntfs") => None,
+            Some(name) => Some(format!("csi.storage.k8s.io/fstype is {}", printable(name))),
+            // GKE's driver then gives volumes another file system, and mounts none of these on Windows
+            // (gcp-compute-persistent-disk-csi-driver, `utils_windows.go`)
+            None => (class.provisioner == "pd.csi.storage.gke.io")
+                .then(|| "it lacks csi.storage.k8s.io/fstype: NTFS".to_owned()),
         };
-        // GKE's driver gives volumes another file system unless told, and mounts none of these on Windows
-        // (gcp-compute-persistent-disk-csi-driver, `utils_windows.go`)
-        let is_told = !of_class.is_empty() || class.provisioner == "pd.csi.storage.gke.io";
-        if is_told && !of_class.eq_ignore_ascii_case("ntfs") {
+        if let Some(why) = unfit {
             return Ok(Some(format!(
-                "volumes of StorageClass {name} are not for Windows: {told}"
+                "volumes of StorageClass {name} are not for Windows: {why}"
             )));
         }
         if key.name.changes().contains(&Change::Grow) && !class.expands {

@@ -402,7 +402,7 @@ impl CheckState {
                 self.good_rounds >= limits.hold_rounds
                     && self.good_since.is_some_and(|since| now >= since + lasts)
             }
-            // What fails for Linux as well may converge for Windows while other requests wait for answers
+            // What fails for Linux as well may still converge for Windows
             Verdict::Skip if !reason.tells() => true,
             Verdict::LimitationLifted => true,
             // A server that refuses may not listen yet, or may never listen
@@ -415,8 +415,8 @@ impl CheckState {
             Verdict::Fail | Verdict::Warn | Verdict::Inconclusive | Verdict::Skip => {
                 let error = reason.error();
                 let lasting = error.is_some_and(|error| error.kind.is_lasting());
-                // A single round may have been too early, if its neighbours' time-outs used up the time. Where it
-                // fails for Linux as well, that Linux still fails is enough: nothing is told of Windows
+                // A single round may have been too early, if its neighbours' time-outs used up the time. A check
+                // that is skipped because Linux fails, too, tells nothing of Windows: its controls are enough
                 let once = reason.tells() && self.tried == 1 && verdict != Verdict::Skip;
                 lasting || (self.has_had_time(now, durations) && !once)
             }

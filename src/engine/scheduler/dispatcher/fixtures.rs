@@ -56,14 +56,12 @@ impl Dispatcher {
             .which(|state| matches!(state, FixtureState::Unapplied));
         unapplied.retain(|fixture| may_apply || Some(*fixture) == namespaces);
         let is_last = self.repeat.ends_with(self.repetition);
+        let leave = self.removes();
         let mut first = None;
         for fixture in unapplied {
             if is_last && !self.is_observed(fixture) {
                 self.fixtures.set(fixture, FixtureState::Over);
-            } else if self
-                .room
-                .is_enough_for(self.fixtures.key(fixture), self.removes())
-            {
+            } else if self.room.is_enough_for(self.fixtures.key(fixture), leave) {
                 self.apply(fixture);
             } else {
                 first = first.or(Some(fixture));
