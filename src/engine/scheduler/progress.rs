@@ -363,14 +363,15 @@ impl CheckState {
     }
 
     /// The pause until the next round. A result that cannot have changed and changed back meanwhile, such as
-    /// the node of a pod, is observed once more when it has lasted.
+    /// the node of a pod, is observed once more when it has lasted. What takes minutes is asked less often.
     pub(crate) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
         match self.good_since {
             Some(since) if self.traits().all(|traits| traits.stays) => (since
                 + self.lasts(durations))
             .saturating_sub(now)
             .max(durations.observe_again),
-            Some(_) | None => durations.observe_again,
+            Some(_) => durations.observe_again,
+            None => (time_to_converge(&self.check, durations) / 120).max(durations.observe_again),
         }
     }
 
