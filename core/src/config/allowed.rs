@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use strum::{IntoStaticStr, VariantArray};
 
-/// What costs money, and so is done only where the configuration allows it.
+/// What costs money or takes processors, and so is done only where the configuration allows it.
 #[derive(
     Clone, Copy, Debug, Eq, IntoStaticStr, JsonSchema, Ord, PartialEq, PartialOrd, VariantArray,
 )]
@@ -12,6 +12,8 @@ use strum::{IntoStaticStr, VariantArray};
 pub enum Allowed {
     /// Volumes, each of which may be a disk of the cloud.
     Storage,
+    /// Pods that are busy, so that they are scaled.
+    Load,
 }
 
 impl Allowed {

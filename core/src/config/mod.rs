@@ -47,7 +47,7 @@ pub struct Config {
     pub runtime_class: Option<Placed<String>>,
     /// What lies outside the cluster.
     pub outside: Outside,
-    /// What it allows although it costs money.
+    /// What it allows although it costs money or takes processors.
     pub allow: BTreeSet<Allowed>,
     /// Time limits.
     pub durations: Durations,

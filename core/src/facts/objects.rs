@@ -30,6 +30,9 @@ pub struct StorageClassFact {
     /// The file system of its volumes, if it names one (`csi.storage.k8s.io/fstype`).
     #[serde(default)]
     pub file_system: Option<String>,
+    /// Its parameters that say whether several nodes of Windows can mount its volumes, by their names in lower case.
+    #[serde(default)]
+    pub sharing: BTreeMap<String, String>,
     /// Whether its volumes may be made larger (`allowVolumeExpansion`).
     #[serde(default)]
     pub expands: bool,

@@ -156,14 +156,19 @@ impl Surroundings<'_> {
                  (`outside: {load-balancers: true}`), whose addresses may be public",
             );
         }
-        let mut needs = assertion.needs.iter();
-        if needs.any(|(key, _)| key.name.claim().is_some())
-            && !self.config.allow.contains(&Allowed::Storage)
-        {
-            return Some(
-                "it makes volumes, which may cost money \
-                 (allowed by `allow: [storage]` in the configuration)",
-            );
+        let needs = assertion.needs.iter();
+        let mut allowed = needs.filter_map(|(key, _)| key.name.allowed_by());
+        if let Some(missing) = allowed.find(|allowed| !self.config.allow.contains(allowed)) {
+            return Some(match missing {
+                Allowed::Storage => {
+                    "it makes volumes, which may cost money \
+                     (allowed by `allow: [storage]` in the configuration)"
+                }
+                Allowed::Load => {
+                    "it has pods take a tenth of a processor each \
+                     (allowed by `allow: [load]` in the configuration)"
+                }
+            });
         }
         if assertion.test.asks_metadata() && !outside.metadata {
             return Some(

@@ -2,7 +2,7 @@
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
-use crate::fixture::{Change, FixtureKey};
+use crate::fixture::{Change, FixtureKey, SHARING};
 use crate::text::printable;
 use crate::verdict::{Disposition, SkipReason};
 
@@ -25,7 +25,13 @@ impl Surroundings<'_> {
         let classes = self.facts.storage_classes.known();
         let classes = classes.map_err(|reason| ("the cluster's StorageClasses", reason))?;
         let Some(class) = key.name.class_among(classes) else {
-            return Ok(Some("no StorageClass is the default one".to_owned()));
+            return Ok(Some(match key.name.shares_volume() {
+                true => format!(
+                    "no StorageClass makes shares of SMB of a run's own ({})",
+                    SHARING.join(", ")
+                ),
+                false => "no StorageClass is the default one".to_owned(),
+            }));
         };
         let (name, driver) = (printable(&class.name), printable(&class.provisioner));
         if class.retains {
@@ -33,8 +39,10 @@ impl Surroundings<'_> {
                 "StorageClass {name} keeps volumes whose claims are gone (reclaimPolicy: Retain)"
             )));
         }
-        let file_system = class.file_system.as_deref();
-        let unfit = match file_system.filter(|name| !name.is_empty()) {
+        let file_system = class.file_system.as_deref().filter(|name| !name.is_empty());
+        let unfit = match file_system {
+            // Who mounts a share asks for no file system
+            _ if key.name.shares_volume() => None,
             Some(name) if name.eq_ignore_ascii_case("ntfs") => None,
             Some(name) => Some(format!("csi.storage.k8s.io/fstype is {}", printable(name))),
             // GKE's driver then gives volumes another file system, and mounts none of these on Windows

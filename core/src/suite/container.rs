@@ -81,7 +81,14 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
         node,
         "status `ask`",
         &[
-            "pod", "job", "cron-job", "quota", "claim", "metrics", "events",
+            "pod",
+            "job",
+            "cron-job",
+            "quota",
+            "claim",
+            "autoscaler",
+            "metrics",
+            "events",
         ],
     )?;
     let kind = match entry.key.as_str() {
@@ -89,6 +96,7 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
         "cron-job" => StatusKind::CronJob,
         "quota" => StatusKind::Quota,
         "claim" => StatusKind::Claim,
+        "autoscaler" => StatusKind::Autoscaler,
         "metrics" => StatusKind::Metrics,
         "events" => StatusKind::Events,
         _ => StatusKind::Pod,

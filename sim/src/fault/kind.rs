@@ -194,6 +194,7 @@ pub enum FaultKind {
     NamedPipeNotServed,
     NamedPipesShared,
     StatsMissing,
+    CpuUnmeasured,
     HugePagesHonoured,
     OtherOsAdmitted,
     LastWordsLost,

@@ -15,7 +15,7 @@ pub(crate) mod kubernetes;
 mod ping;
 mod ran;
 mod seat;
-mod shell;
+pub(crate) mod shell;
 #[cfg(test)]
 mod transcripts;
 mod turns;

@@ -40,8 +40,12 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
         .or_else(|| pipe::read(call, script))
         .or_else(|| piped(call, script))
         .map(Started::Ended)
+        .or_else(|| BUSY.contains(&script).then(Started::stays))
         .or_else(|| steps(call, script))
 }
+
+/// What a shell of each system does for ever, with all the processor time that it gets.
+pub(crate) const BUSY: [&str; 2] = ["for /l %i in (1,0,2) do @rem", "while :; do :; done"];
 
 /// The shell's message for a missing program (busybox 1.37, `shell/ash.c`, `shellexec`; Microsoft, "'x' is
 /// not recognized as an internal or external command").

@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::controllers;
+use super::controllers::{self, autoscaler};
 use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use crate::base::clock;
@@ -147,6 +147,7 @@ impl Server {
         let shared = Arc::new(Shared::new(state, options.loopback.clone(), stop.clone()));
         let kept = Arc::clone(&shared);
         shared.tasks.spawn(async move { kept.keep_time().await });
+        shared.spawn(autoscaler::keep(Arc::clone(&shared)));
         Ok(Self {
             shared,
             tls,

@@ -1,8 +1,11 @@
 //! Reads runtime classes, storage classes, CSI drivers and CSI nodes.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 use winconform_core::facts::products::texts;
 use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, StorageClassFact};
+use winconform_core::fixture::SHARING_PARAMETERS;
 
 use super::read::{Unread, items, list};
 use crate::cluster::objects::status::word;
@@ -42,6 +45,7 @@ pub(super) async fn storage_classes(api: &Api) -> Result<Vec<StorageClassFact>, 
             file_system: class["parameters"]["csi.storage.k8s.io/fstype"]
                 .as_str()
                 .map(str::to_owned),
+            sharing: sharing(&class["parameters"]),
             expands: class["allowVolumeExpansion"] == true,
         };
         Some((word(&metadata["creationTimestamp"]), fact))
@@ -49,6 +53,15 @@ pub(super) async fn storage_classes(api: &Api) -> Result<Vec<StorageClassFact>, 
     let mut classes = classes.await?;
     classes.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.name.cmp(&other.name)));
     Ok(classes.into_iter().map(|(_, class)| class).collect())
+}
+
+/// Those that say whether several nodes of Windows can mount a volume; drivers take their names in any case.
+fn sharing(parameters: &Json) -> BTreeMap<String, String> {
+    let parameters = texts(parameters).into_iter();
+    let parameters = parameters.map(|(name, value)| (name.to_lowercase(), value));
+    parameters
+        .filter(|(name, _)| SHARING_PARAMETERS.contains(&name.as_str()))
+        .collect()
 }
 
 pub(super) async fn csi_drivers(api: &Api) -> Result<Vec<String>, Unread> {

@@ -99,6 +99,17 @@ pub const CLAIMS: Kind = kind(
     Scope::Namespaced,
 );
 
+/// Autoscalers of fixtures, which are deleted with their namespaces, too.
+pub const AUTOSCALERS: Kind = Kind {
+    version: "v2",
+    ..kind(
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        Scope::Namespaced,
+    )
+};
+
 /// Every kind that we create and list.
 pub const ALL: [&Kind; 14] = [
     &DEPLOYMENTS,
@@ -121,7 +132,7 @@ impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
         ALL.into_iter()
-            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS, &CLAIMS])
+            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS, &CLAIMS, &AUTOSCALERS])
             .find(|kind| {
                 object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
             })

@@ -11,10 +11,14 @@ pub(super) fn time_to_converge(check: &Check, durations: &Durations) -> Duration
     let of_each = check.assertions.iter().map(|assertion| {
         let traits = assertion.test.traits();
         let mut names = assertion.needs.iter().map(|(key, _)| key.name);
+        // Its volume has yet to be made, attached and formatted
         let awaits_volume =
             |name: FixtureName| name.claim().is_some() && name.until() == Until::Placed;
-        if names.clone().any(awaits_volume) {
-            // Its volume has yet to be made, attached and formatted
+        if names.clone().any(FixtureName::is_autoscaled) {
+            // A pod of the first five minutes counts once it has been measured for a window, which some adapters
+            // have of minutes (`pkg/controller/podautoscaler/replica_calculator.go`, `groupPods`)
+            durations.sandbox * 2
+        } else if names.clone().any(awaits_volume) {
             durations.sandbox
         } else if traits.needs_source && names.any(|name| name == FixtureName::LOAD_BALANCER) {
             durations.balancer

@@ -239,9 +239,9 @@ fn pools_are_those_of_the_cluster() {
 
 #[test]
 fn a_claim_without_checks_is_told() {
-    let said = planned(&["--select", "storage.smb-rwx"]);
+    let said = planned(&["--select", "identity.gmsa-shares"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let words = "nothing is selected: storage.smb-rwx has no checks yet; there is env (";
+    let words = "nothing is selected: identity.gmsa-shares has no checks yet; there is env (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 
@@ -302,11 +302,11 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "storage.smb-rwx"]);
+    let said = planned(&["--select", "identity.gmsa-shares"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
         said.stderr
-            .starts_with("nothing is selected: storage.smb-rwx has no checks yet"),
+            .starts_with("nothing is selected: identity.gmsa-shares has no checks yet"),
         "{}",
         said.stderr
     );

@@ -3,6 +3,7 @@
 //! `INSTA_UPDATE=always cargo test --test it rbac` writes them again. `tests/real/access.rs` shows that a
 //! real server lets the account do all of it, and what each missing verb costs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use winconform::engine::uses;
@@ -81,18 +82,28 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         WindowsBuild::SERVER_2025,
     ];
     let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
-    let driver = "disk.csi.example.com".to_owned();
+    let (driver, shares) = (
+        "disk.csi.example.com".to_owned(),
+        "file.csi.azure.com".to_owned(),
+    );
     let class = StorageClassFact {
         name: "default".to_owned(),
         provisioner: driver.clone(),
         default: true,
         retains: false,
         file_system: None,
+        sharing: BTreeMap::new(),
         expands: true,
+    };
+    let sharing = StorageClassFact {
+        name: "shares".to_owned(),
+        provisioner: shares.clone(),
+        default: false,
+        ..class.clone()
     };
     let drivers = windows.iter().map(|node| CsiNodeFact {
         node: node.name.clone(),
-        drivers: vec![driver.clone()],
+        drivers: vec![driver.clone(), shares.clone()],
     });
     let drivers: Vec<_> = drivers.collect();
     let linux = node("linux", Os::Linux, None);
@@ -120,7 +131,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
                 source: String::new(),
             },
             storage_classes: Known::Fact {
-                value: vec![class.clone()],
+                value: vec![class.clone(), sharing.clone()],
                 source: String::new(),
             },
             csi_nodes: Known::Fact {

@@ -95,7 +95,8 @@ fn change(topology: &mut Topology, suffix: &str) {
 fn with_driver(node: &str) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
-        "spec": {"drivers": [{"name": "disk.csi.azure.com", "nodeID": node}]},
+        "spec": {"drivers": [{"name": "disk.csi.azure.com", "nodeID": node},
+            {"name": "file.csi.azure.com", "nodeID": node}]},
     })
 }
 

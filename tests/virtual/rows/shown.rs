@@ -60,7 +60,7 @@ const ELSEWHERE: [&str; 6] = [
 ];
 
 /// What only takes time: a run comes to what it comes to without it.
-const SLOW: [&str; 2] = ["ends-slow", "exec-slow"];
+const SLOW: [&str; 3] = ["ends-slow", "exec-slow", "node-reboots"];
 
 /// Each product fault has a row that shows it, or waits for a claim; other faults have rows or other tests.
 fn every_fault() -> Outcome {

@@ -1,5 +1,5 @@
-//! The test method `status`: fields of a pod, a Job, a CronJob, a quota or a claim as the API server has them, of a pod's
-//! metrics, and of its events.
+//! The test method `status`: fields of a pod, a Job, a CronJob, a quota, a claim or an autoscaler as the API server has
+//! them, of a pod's metrics, and of its events.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ const SOME: &str = "some";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// A pod, a Job, a CronJob, a quota or a claim of a fixture.
+/// An object of a fixture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusQuery {
     pub kind: StatusKind,
@@ -43,6 +43,8 @@ pub enum StatusKind {
     Quota,
     /// A claim of a volume.
     Claim,
+    /// A `HorizontalPodAutoscaler`.
+    Autoscaler,
     /// What a pod uses, as `metrics.k8s.io` has it.
     Metrics,
     /// The list of a pod's events.
@@ -57,6 +59,7 @@ impl fmt::Display for StatusQuery {
             StatusKind::CronJob => "CronJob",
             StatusKind::Quota => "ResourceQuota",
             StatusKind::Claim => "PersistentVolumeClaim",
+            StatusKind::Autoscaler => "HorizontalPodAutoscaler",
             StatusKind::Metrics => "metrics of pod",
             StatusKind::Events => "events of pod",
         };
@@ -86,6 +89,8 @@ impl Method for Status {
 
     fn prepare<'a>(query: &'a StatusQuery, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
         let (namespace, name) = query.object.place(at);
+        // Pods of the fixture may have its name and more
+        let own = query.object.key(at).name_of(&query.object.name);
         let path = match query.kind {
             StatusKind::Pod => format!("/api/v1/namespaces/{namespace}/pods/{name}"),
             StatusKind::Job => format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}"),
@@ -94,10 +99,11 @@ impl Method for Status {
             }
             StatusKind::Quota => format!("/api/v1/namespaces/{namespace}/resourcequotas/{name}"),
             StatusKind::Claim => {
-                // Pods of the fixture may have its name and more
-                let name = query.object.key(at).name_of(&query.object.name);
-                format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+                format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{own}")
             }
+            StatusKind::Autoscaler => format!(
+                "/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/{own}"
+            ),
             StatusKind::Metrics => {
                 format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}")
             }

@@ -17,6 +17,7 @@ use crate::nodes::node::DISK_KI;
 use crate::pods::course::run::PodRun;
 use crate::pods::reporting::book::State;
 use crate::pods::spec::resources;
+use crate::program::shell::BUSY;
 use crate::topology::Os;
 
 /// Current usage, and the processor time used since the start.
@@ -127,11 +128,20 @@ fn container(
         stated(false, "cpu").map_or(milli_cores * 1_000_000, |cores| whole(cores * 0.2e9));
     let memory = stated(false, "memory").map_or(mebibytes << 20, |bytes| whole(bytes * 0.5));
     let limit = stated(true, "memory").map(whole);
+    let is_busy = |argument: &String| BUSY.contains(&argument.as_str());
+    let processor = match stated(true, "cpu") {
+        Some(cores) if spec.args.iter().flatten().any(is_busy) => whole(cores * 1e9),
+        _ => processor,
+    };
     let name = format!("{} {}", run.uid, spec.name);
     let memory = about(cluster, "memory", &name, memory);
     let memory = limit.map_or(memory, |limit| memory.min(limit / 10 * 9));
     let processor = about(cluster, "processor", &name, processor);
-    let used = running(processor, memory, since, now);
+    let mut used = running(processor, memory, since, now);
+    if run.suffers(FaultKind::CpuUnmeasured, cluster) {
+        // Without any a metrics server has nothing of the pod
+        (used.nano_cores, used.core_nanos) = (0, 1_000_000);
+    }
     (used, limit.map(|limit| limit - memory))
 }
 

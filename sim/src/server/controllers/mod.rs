@@ -1,6 +1,7 @@
 //! The controllers and the scheduler: each is a function that reconciles one object. After every
 //! request they run until no work is left.
 
+pub(super) mod autoscaler;
 mod claims;
 mod cronjob;
 mod daemonset;

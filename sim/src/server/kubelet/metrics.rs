@@ -33,6 +33,18 @@ pub(crate) fn pod_of(path: &str) -> Option<Key> {
 }
 
 pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Refusal> {
+    let metrics = json!({
+        "kind": "PodMetrics",
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "window": "15s",
+        "containers": of(shared, key).await?,
+    });
+    Ok(respond(StatusCode::OK, metrics.to_string()))
+}
+
+/// What the containers of a pod use, of which there is one at least.
+pub(crate) async fn of(shared: &Arc<Shared>, key: &Key) -> Result<Vec<Value>, Refusal> {
     let kubelet = {
         let state = shared.state();
         let service = Key::new("", SERVICE);
@@ -51,15 +63,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Re
         Err(_) => None,
     };
     let containers = containers.filter(|each| !each.is_empty());
-    let containers = containers.ok_or_else(|| Refusal::no_metrics(key))?;
-    let metrics = json!({
-        "kind": "PodMetrics",
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "metadata": {"name": key.name, "namespace": key.namespace},
-        "window": "15s",
-        "containers": containers,
-    });
-    Ok(respond(StatusCode::OK, metrics.to_string()))
+    containers.ok_or_else(|| Refusal::no_metrics(key))
 }
 
 /// What the pod's containers use that run long enough, if the kubelet says.

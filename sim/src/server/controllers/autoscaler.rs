@@ -1,0 +1,140 @@
+//! Autoscalers of Deployments, by the processor time that their pods use (kubernetes 1.37.0,
+//! `pkg/controller/podautoscaler/horizontal.go` and `replica_calculator.go`): of one metric, a share of what the pods
+//! request. They scale up alone: real ones scale down once five minutes want it
+//! (`--horizontal-pod-autoscaler-downscale-stabilization`). Every sample counts, whatever its window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::pods::{is_ready, set_condition};
+use crate::base::clock;
+use crate::base::fields::Fields;
+use crate::pods::spec::resources::amount;
+use crate::server::kubelet::metrics;
+use crate::server::serve::Shared;
+use crate::world::Key;
+
+const SCALERS: &str = "horizontalpodautoscalers";
+
+/// How often each is looked at (`--horizontal-pod-autoscaler-sync-period`).
+const PERIOD: Duration = Duration::from_secs(15);
+
+/// Within a tenth of the target nothing is done (`--horizontal-pod-autoscaler-tolerance`).
+const TOLERANCE: f64 = 0.1;
+
+/// Looks at all of them again and again; never completes.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    loop {
+        clock::elapse(PERIOD).await;
+        let all: Vec<_> = {
+            let state = shared.state();
+            let all = state.store.all(SCALERS, "");
+            all.map(|(key, scaler)| (key.clone(), Arc::clone(scaler)))
+                .collect()
+        };
+        for (key, scaler) in all {
+            look(&shared, &key, &scaler).await;
+        }
+    }
+}
+
+async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
+    let spec = &scaler["spec"];
+    let target = Key::new(&key.namespace, spec["scaleTargetRef"]["name"].text());
+    let (deployment, pods) = {
+        let state = shared.state();
+        let Some(deployment) = state.store.get("deployments", &target).cloned() else {
+            return;
+        };
+        let selector = &deployment["spec"]["selector"]["matchLabels"];
+        let pods = state
+            .store
+            .all("pods", &key.namespace)
+            .filter(|(_, pod)| pod["metadata"]["labels"].includes(selector) && is_ready(pod));
+        let pods: Vec<_> = pods
+            .map(|(key, pod)| (key.clone(), Arc::clone(pod)))
+            .collect();
+        (deployment, pods)
+    };
+    let (mut used, mut requested, mut measured) = (0.0, 0.0, 0.0);
+    for (at, pod) in &pods {
+        let containers = metrics::of(shared, at).await.unwrap_or_default();
+        let Some(cores) = sum(&containers, "/usage/cpu") else {
+            continue;
+        };
+        used += cores;
+        requested += sum(
+            pod["spec"]["containers"].items().as_slice(),
+            "/resources/requests/cpu",
+        )
+        .unwrap_or_default();
+        measured += 1.0;
+    }
+    let current = deployment["status"]["replicas"].number();
+    let known = (requested > 0.0).then(|| used / requested);
+    let metric = &spec["metrics"][0]["resource"];
+    let share = metric["target"]["averageUtilization"].number();
+    let wanted = known.map_or(current, |known| {
+        let ratio = known * 100.0 / in_float(share);
+        let wanted = match (ratio - 1.0).abs() <= TOLERANCE {
+            true => current,
+            false => whole(ratio * measured),
+        };
+        let (least, most) = (spec["minReplicas"].number(), spec["maxReplicas"].number());
+        wanted.max(current).clamp(least.max(1), most.max(1))
+    });
+    shared.step(|state| {
+        if wanted != deployment["spec"]["replicas"].number() {
+            state.edit("deployments", &target, |value| {
+                value["spec"]["replicas"] = json!(wanted);
+            });
+        }
+        let mut status = scaler["status"].clone();
+        status["currentReplicas"] = json!(current);
+        status["desiredReplicas"] = json!(wanted);
+        let (is, reason, message) = match known {
+            Some(known) => {
+                let known = whole(known * 100.0);
+                status["currentMetrics"] = json!([{"type": "Resource", "resource":
+                    {"name": metric["name"], "current": {"averageUtilization": known}}}]);
+                (
+                    "True",
+                    "ValidMetricFound",
+                    "the HPA was able to successfully calculate a replica count \
+                    from cpu resource utilization (percentage of request)",
+                )
+            }
+            None => (
+                "False",
+                "FailedGetResourceMetric",
+                "the HPA was unable to compute the replica count: \
+                failed to get cpu utilization: no metrics returned from resource metrics API",
+            ),
+        };
+        let now = state.wall.now();
+        set_condition(&mut status, ("ScalingActive", is, reason), message, now);
+        state.set_status(SCALERS, key, status);
+    });
+}
+
+/// The sum of a quantity over containers that have it; `None` where there are none.
+fn sum(containers: &[Value], path: &str) -> Option<f64> {
+    let amounts = containers.iter().map(|container| container.pointer(path));
+    let amounts = amounts.map(|quantity| quantity.and_then(|quantity| amount(quantity.text())));
+    (!containers.is_empty()).then(|| amounts.map(Option::unwrap_or_default).sum())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a percentage")]
+fn in_float(number: i64) -> f64 {
+    number as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a number of pods, or a percentage"
+)]
+fn whole(number: f64) -> i64 {
+    number.ceil() as i64
+}
