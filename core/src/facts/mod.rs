@@ -21,6 +21,7 @@ pub use known::Known;
 pub use marks::Marked;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact, VirtualNodeFact};
+pub(crate) use objects::SHARING;
 pub use objects::{
     CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
     WorkloadsFact,

@@ -38,6 +38,31 @@ pub struct StorageClassFact {
     pub expands: bool,
 }
 
+/// The drivers that make shares of SMB for nodes of Windows (kubernetes-csi/csi-driver-smb and
+/// kubernetes-sigs/azurefile-csi-driver, `README.md`).
+pub(crate) const SHARING: [&str; 2] = ["file.csi.azure.com", SMB];
+const SMB: &str = "smb.csi.k8s.io";
+
+/// With this parameter csi-driver-smb makes a folder for each volume, and removes it with the volume
+/// (`pkg/smb/controllerserver.go`).
+const SECRET: &str = "csi.storage.k8s.io/provisioner-secret-name";
+
+impl StorageClassFact {
+    /// The parameters, in lower case, that [`Self::sharing`] has.
+    pub const SHARING: [&str; 5] = ["protocol", "fstype", "subdir", "ondelete", SECRET];
+
+    /// Whether each of its volumes is a share of SMB, or a folder there, which goes with its claim.
+    pub(crate) fn makes_shares(&self) -> bool {
+        let has = |name: &str| self.sharing.get(name).map(String::as_str);
+        let goes = has("ondelete").is_none_or(|how| how == "delete") && !self.retains;
+        let is_own = self.provisioner != SMB || has(SECRET).is_some() && has("subdir").is_none();
+        // NFS no node of Windows mounts, and a disk on a share has a file system
+        let is_plain = has("protocol").is_none_or(|protocol| protocol == "smb")
+            && has("fstype").is_none_or(|kind| ["", "smb", "cifs"].contains(&kind));
+        SHARING.contains(&&*self.provisioner) && goes && is_own && is_plain
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CsiNodeFact {

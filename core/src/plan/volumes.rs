@@ -2,7 +2,8 @@
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
-use crate::fixture::{Change, FixtureKey, SHARING};
+use crate::facts::SHARING;
+use crate::fixture::{Change, FixtureKey};
 use crate::text::printable;
 use crate::verdict::{Disposition, SkipReason};
 

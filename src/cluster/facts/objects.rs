@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use winconform_core::facts::products::texts;
 use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, StorageClassFact};
-use winconform_core::fixture::SHARING_PARAMETERS;
 
 use super::read::{Unread, items, list};
 use crate::cluster::objects::status::word;
@@ -60,7 +59,7 @@ fn sharing(parameters: &Json) -> BTreeMap<String, String> {
     let parameters = texts(parameters).into_iter();
     let parameters = parameters.map(|(name, value)| (name.to_lowercase(), value));
     parameters
-        .filter(|(name, _)| SHARING_PARAMETERS.contains(&name.as_str()))
+        .filter(|(name, _)| StorageClassFact::SHARING.contains(&name.as_str()))
         .collect()
 }
 

@@ -18,7 +18,7 @@ use crate::world::Key;
 
 const SCALERS: &str = "horizontalpodautoscalers";
 
-/// How often each is looked at (`--horizontal-pod-autoscaler-sync-period`).
+/// How often the controller looks at each (`--horizontal-pod-autoscaler-sync-period`).
 const PERIOD: Duration = Duration::from_secs(15);
 
 /// Within a tenth of the target nothing is done (`--horizontal-pod-autoscaler-tolerance`).

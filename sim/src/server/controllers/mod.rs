@@ -1,5 +1,5 @@
 //! The controllers and the scheduler: each is a function that reconciles one object. After every
-//! request they run until no work is left.
+//! request they run until no work is left. The autoscaler asks kubelets, and so runs by the clock.
 
 pub(super) mod autoscaler;
 mod claims;

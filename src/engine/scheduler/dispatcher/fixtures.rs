@@ -175,6 +175,13 @@ impl Dispatcher {
         }
     }
 
+    /// Gives the places of pods that have started to others, unless an autoscaler makes more.
+    pub(super) fn have_started(&mut self, key: &FixtureKey) {
+        if !key.name.is_autoscaled() {
+            self.room.started(key);
+        }
+    }
+
     /// Takes note of what became of a fixture.
     pub(super) fn becomes(&mut self, key: &FixtureKey, state: FixtureState) {
         if let Some(fixture) = self.fixtures.ix(key) {

@@ -118,13 +118,12 @@ impl Dispatcher {
                 self.phase = Phase::Running;
                 self.skip_the_rest(&reason);
             }
-            (Phase::Running, Input::PodsReady(key)) if key.name.is_autoscaled() => {}
-            (Phase::Running, Input::PodsReady(key)) => self.room.started(&key),
+            (Phase::Running, Input::PodsReady(key)) => self.have_started(&key),
             (Phase::Running, Input::Bound(key, load)) => self.room.bound(&key, load),
             (Phase::Running, Input::Ready(key)) => {
-                // Pods that are only placed start after that, or fail to for ever, and autoscalers make more
-                if !key.name.is_aimed() && !key.name.is_autoscaled() {
-                    self.room.started(&key);
+                // Pods that are only placed start after that, or fail to for ever
+                if !key.name.is_aimed() {
+                    self.have_started(&key);
                 }
                 self.becomes(&key, FixtureState::Ready);
             }
