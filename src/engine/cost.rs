@@ -59,6 +59,10 @@ pub fn cost(
             };
             if key.name.is_aimed() {
                 cost.placed += replicas;
+                if stay {
+                    let each = each.entry(name.clone()).or_default();
+                    each.extend((0..replicas).map(|_| (true, [Quantity::ZERO; 2])));
+                }
                 continue;
             }
             let containers = spec["containers"].as_array().into_iter().flatten();

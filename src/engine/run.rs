@@ -33,7 +33,7 @@ use crate::engine::record::diagnose::{Dependencies, diagnose};
 use crate::engine::record::journal::Journal;
 use crate::engine::record::record_plan::{noted, started};
 use crate::engine::record::spans::Spans;
-use crate::engine::scheduler::repeat::Repeat;
+use crate::engine::scheduler::repeat::Leave;
 use crate::transport::causes;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -152,7 +152,7 @@ async fn live(
     };
     let class = chosen(&options.config, &facts).unwrap_or_default();
     let pools = facts.pools();
-    fits(options, &selected.plan, &facts)?;
+    let removal = fits(options, &selected.plan, &facts)?;
     let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
@@ -200,7 +200,7 @@ async fn live(
     let executor = Executor::new(
         plan,
         facts,
-        (options.repeat, options.keep == Keep::Never),
+        (options.repeat, removal),
         fixtures,
         ready,
         spans,
@@ -231,12 +231,17 @@ async fn live(
     ended(life)
 }
 
-/// Whether the run fits on the nodes. What an earlier run has settled needs no room.
-fn fits(options: &RunOptions, plan: &Plan, facts: &Facts) -> Result<(), RunError> {
-    let stay = options.keep != Keep::Never || options.repeat != Repeat::Times(1);
-    let short = shortages(&cost(plan, facts, &options.config, stay), facts);
+/// When pods go, if the run fits on the nodes. What an earlier run has settled needs no room.
+fn fits(options: &RunOptions, plan: &Plan, facts: &Facts) -> Result<Leave, RunError> {
+    let short = |stay| shortages(&cost(plan, facts, &options.config, stay), facts);
+    let all = short(true);
+    let (leave, short) = match options.keep {
+        Keep::Never if all.is_empty() => (Leave::InTheLastRepetition, all),
+        Keep::Never => (Leave::InEach, short(false)),
+        Keep::OnFailure | Keep::Always => (Leave::Never, all),
+    };
     match short.is_empty() || options.resume.is_some() {
-        true => Ok(()),
+        true => Ok(leave),
         false => Err(RunError::DoesNotFit(short)),
     }
 }

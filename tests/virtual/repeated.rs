@@ -14,8 +14,10 @@ use winconform_core::fixture::FixtureName;
 use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 
+use crate::nodes::gentle::take;
 use crate::nodes::ring::two;
 use crate::rows::clusters::of_row;
+use crate::rows::topologies::{as_demo, healthy_run};
 use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };
@@ -31,6 +33,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("backends_come_and_go_in_each_repetition", each),
         trial("pods_that_stay_are_not_waited_for_to_go", staying),
+        trial("pods_that_do_not_all_fit_are_made_in_each_repetition", anew),
         trial("what_goes_stale_only_later_has_failed_and_is_flaky", later),
         trial("what_fails_in_one_repetition_of_three_has_failed", once),
         trial("what_is_deleted_in_one_repetition_is_broken_there", deleted),
@@ -218,20 +221,53 @@ const TWICE: u32 = 2;
 
 /// Between repetitions pods stay, so that none makes room for another.
 fn staying() -> Outcome {
-    let of = |times| {
-        within_of(of_row("kubeadm-flannel"), 1, async move |world| {
-            let mut options = world.whole("r0");
-            options.repeat = Repeat::Times(times);
-            let ran = undisturbed(&world.cluster(), &options).await;
-            ran.came_to(Exit::Conformant)?;
-            Ok::<_, String>(took(&ran.view()?))
-        })
-    };
-    let (once, twice) = (of(1)?, of(2)?);
+    const PRODUCT: &str = "kubeadm-flannel";
+    let once = took(&healthy_run(PRODUCT)?.0);
+    let twice = within_of(of_row(PRODUCT), 1, async move |world| {
+        let options = RunOptions {
+            repeat: Repeat::Times(2),
+            ..as_demo(world)
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(Exit::Conformant)?;
+        Ok::<_, String>(took(&ran.view()?))
+    })?;
     match twice <= once * TWICE {
         true => Ok(()),
         false => Err(format!("{twice:?}, and {once:?} of a single one")),
     }
+}
+
+/// The node of the Windows pool has room for a run of a single repetition, and not for all its pods at once.
+fn anew() -> Outcome {
+    within(async |world: &World| {
+        take(world, "windows-2022-a", 98).await?;
+        let options = RunOptions {
+            repeat: Repeat::Times(2),
+            selection: selection(&["area=pod"]),
+            ..world.settings("r0")
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(Exit::Conformant)?;
+        let times = made(&lines(&ran)?);
+        if times.get("ends-windows-2022") != Some(&2) {
+            return Err(format!("{times:?}"));
+        }
+        Ok(())
+    })
+}
+
+/// How often a run made each pod.
+fn made(lines: &[Line]) -> BTreeMap<String, u32> {
+    let mut times = BTreeMap::new();
+    for line in lines {
+        if let Event::Intent(one) = &line.event
+            && one.kind == "Pod"
+        {
+            *times.entry(one.name.clone()).or_default() += 1;
+        }
+    }
+    times
 }
 
 /// Pods have a deadline, so that a killed run does not leave them for ever. A soak sets it beyond its own
@@ -265,12 +301,7 @@ fn deadlines(repeat: Repeat) -> Outcome {
         {
             return Err(format!("it ended with repetition {last:?}"));
         }
-        let names = lines.iter().filter_map(|line| match &line.event {
-            Event::Intent(one) if one.kind == "Pod" => Some(one.name.clone()),
-            _ => None,
-        });
-        let mut times = BTreeMap::<String, u32>::new();
-        names.for_each(|name| *times.entry(name).or_default() += 1);
+        let times = made(&lines);
         let anew = matches!(repeat, Repeat::Times(_));
         if times.values().any(|times| *times > 1) != anew {
             return Err(format!("{times:?}"));

@@ -34,7 +34,7 @@ use crate::engine::record::diagnose::diagnose_one;
 use crate::engine::record::spans::{Spans, millis};
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
-use crate::engine::scheduler::repeat::Repeat;
+use crate::engine::scheduler::repeat::{Leave, Repeat};
 use crate::engine::stop::Stop;
 
 /// What tasks send back.
@@ -71,7 +71,7 @@ impl Executor {
     pub(crate) fn new(
         plan: Plan,
         facts: Facts,
-        (repeat, removes): (Repeat, bool),
+        (repeat, leave): (Repeat, Leave),
         mut fixtures: Fixtures,
         ready: ReadyFixtures,
         spans: Spans,
@@ -83,7 +83,7 @@ impl Executor {
         fixtures.pods_ready = Arc::new(move |key| {
             let _ = report.send(Message::Input(Input::PodsReady(key.clone())));
         });
-        let room = (fixtures.loads(plan.fixtures()), removes);
+        let room = (fixtures.loads(plan.fixtures()), leave);
         let (durations, limits) = (api.durations(), api.limits());
         Self {
             dispatcher: Dispatcher::new(plan, repeat, room, durations, limits),

@@ -20,7 +20,7 @@ use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
-use super::repeat::Repeat;
+use super::repeat::{Leave, Repeat};
 use super::room::{Load, Loads};
 
 /// How one assertion turns out in a generated world.
@@ -346,9 +346,13 @@ impl World {
     fn remove(&mut self, key: &FixtureKey) {
         for state in (0..).map_while(|index| self.dispatcher.state(index)) {
             let mut needs = state.check.depends_on();
-            let is_over = state.concluded || !needs.any(|(needed, _)| needed == *key);
+            let is_over = state.stage.is_done() || !needs.any(|(needed, _)| needed == *key);
             assert!(is_over, "{key} is removed under {}", state.check.id);
         }
+        // Unless somebody has deleted it already
+        let applied = self.applied.get(key).copied().unwrap_or_default();
+        let deleted = self.deleted.entry(key.clone()).or_default();
+        *deleted = applied.max(*deleted);
         self.pending.push(Input::Removed(key.clone(), true));
     }
 
@@ -406,12 +410,14 @@ fn loads() -> Loads {
         .collect()
 }
 
+const LAST: Leave = Leave::InTheLastRepetition;
+
 fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usize>) -> World {
-    repeated(Repeat::Times(1), forms, turns, choices, stop_at)
+    repeated((Repeat::Times(1), LAST), forms, turns, choices, stop_at)
 }
 
 /// A world in which nothing has happened yet.
-fn begun(repeat: Repeat, forms: &[usize]) -> World {
+fn begun((repeat, leave): (Repeat, Leave), forms: &[usize]) -> World {
     let checks = forms.iter().enumerate();
     let checks: Vec<_> = checks.map(|(i, form)| check(i, *form)).collect();
     let limits = Limits {
@@ -427,7 +433,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         dispatcher: Dispatcher::new(
             Plan { checks },
             repeat,
-            (loads(), true),
+            (loads(), leave),
             &durations,
             &limits,
         ),
@@ -456,7 +462,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
 }
 
 fn repeated(
-    repeat: Repeat,
+    repeat: (Repeat, Leave),
     forms: &[usize],
     turns: Vec<Turn>,
     choices: &[usize],
@@ -515,8 +521,9 @@ proptest! {
         choices in prop::collection::vec(0_usize..97, 1..40),
         stop_at in prop::option::of(0_usize..40),
         times in 1_u32..4,
+        leave in prop::sample::select(vec![Leave::Never, LAST, Leave::InEach]),
     ) {
-        let world = repeated(Repeat::Times(times), &forms, turns, &choices, stop_at);
+        let world = repeated((Repeat::Times(times), leave), &forms, turns, &choices, stop_at);
         prop_assert_eq!(world.verdicts.len(), forms.len());
         prop_assert!(world.repetitions <= times);
         for (index, verdict) in world.verdicts.iter().filter(|_| times == 1) {
@@ -664,7 +671,7 @@ fn played(
 ) -> (Vec<Conclusion>, BTreeMap<FixtureKey, usize>) {
     let (durations, limits) = (Durations::default(), Limits::default());
     let (plan, repeat) = (Plan { checks }, Repeat::Times(times));
-    let room = (Loads::new(), false);
+    let room = (Loads::new(), Leave::Never);
     let mut dispatcher = Dispatcher::new(plan, repeat, room, &durations, &limits);
     let (mut now, mut conclusions) = (Duration::ZERO, Vec::new());
     let mut applied = BTreeMap::new();
@@ -834,7 +841,7 @@ fn what_works_is_told_without_the_control_of_another_system() {
 
 #[test]
 fn everything_is_observed_again_as_often_as_asked_for() {
-    let world = repeated(Repeat::Times(3), &[0, 4, 6], Vec::new(), &[0], None);
+    let world = repeated((Repeat::Times(3), LAST), &[0, 4, 6], Vec::new(), &[0], None);
     assert_eq!((world.repetitions, world.verdicts.len()), (3, 3));
     assert_eq!(world.exec_sessions, 6);
     // One attempt of each, since nothing has changed
@@ -850,7 +857,7 @@ fn everything_is_observed_again_as_often_as_asked_for() {
 fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
     // Three fixtures and two rounds of four repetitions hold, then two attempts fail, the first in two rounds
     let turns = [Turn::Met; 11].into_iter().chain([Turn::NotMet; 3]);
-    let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
+    let world = repeated((Repeat::Times(6), LAST), &[0], turns.collect(), &[0], None);
     let [conclusion] = world.conclusions.as_slice() else {
         panic!("{:?}", world.conclusions)
     };
@@ -867,7 +874,7 @@ fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
 #[test]
 fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
     let soak = Repeat::For(Duration::from_secs(20));
-    let world = repeated(soak, &[0], Vec::new(), &[0], None);
+    let world = repeated((soak, LAST), &[0], Vec::new(), &[0], None);
     assert!(world.repetitions > 5, "{}", world.repetitions);
     assert!(world.now < Duration::from_secs(24), "{:?}", world.now);
     let [conclusion] = world.conclusions.as_slice() else {
@@ -876,7 +883,7 @@ fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
     assert_eq!(conclusion.repeated[&Verdict::Pass], world.repetitions);
     // No fixture that could be observed is ready, so time would not pass
     let turns = vec![Turn::Met, Turn::Lasting, Turn::Lasting];
-    let world = repeated(soak, &[0, 4], turns, &[0], None);
+    let world = repeated((soak, LAST), &[0, 4], turns, &[0], None);
     assert_eq!(
         (world.repetitions, world.verdicts[&0]),
         (1, Verdict::Inconclusive)
@@ -885,7 +892,13 @@ fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
 
 #[test]
 fn what_a_stop_interrupts_is_concluded_by_the_repetitions_before() {
-    let world = repeated(Repeat::Times(1000), &[0], Vec::new(), &[0], Some(30));
+    let world = repeated(
+        (Repeat::Times(1000), LAST),
+        &[0],
+        Vec::new(),
+        &[0],
+        Some(30),
+    );
     let [conclusion] = world.conclusions.as_slice() else {
         panic!("{:?}", world.conclusions)
     };
@@ -1164,7 +1177,7 @@ fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
     let mut dispatcher = Dispatcher::new(
         plan,
         Repeat::Times(1),
-        (Loads::new(), false),
+        (Loads::new(), Leave::Never),
         &Durations::default(),
         &Limits::default(),
     );
@@ -1265,7 +1278,7 @@ fn what_somebody_takes_twice_is_given_up() {
 /// The first repetition is inconclusive, and in the second the check holds from its second assertion on.
 #[test]
 fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
-    let mut world = begun(Repeat::Times(2), &[0]);
+    let mut world = begun((Repeat::Times(2), LAST), &[0]);
     let made = [Turn::Met; 3];
     let taken_twice = [Turn::Changed, Turn::Met, Turn::Changed];
     let anew = [Turn::Met, Turn::Met, Turn::NotMet];

@@ -32,3 +32,13 @@ impl Repeat {
         matches!(self, Self::Times(times) if repetition >= times)
     }
 }
+
+/// When pods go that nothing observes any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Leave {
+    Never,
+    /// All repetitions before it observe the same pods.
+    InTheLastRepetition,
+    /// The nodes have no room for all at once, and each repetition makes its own.
+    InEach,
+}

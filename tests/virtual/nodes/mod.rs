@@ -1,7 +1,7 @@
 //! Which nodes a run uses, and how: no virtual node, none that the configuration excludes, and no spared one where
 //! others are.
 
-mod gentle;
+pub(crate) mod gentle;
 pub(crate) mod ring;
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use winconform_core::report::junit;
 use winconform_core::verdict::Verdict;
 
 use crate::rows::clusters::of_row;
-use crate::world::{Outcome, trial, undisturbed, watched, within_of};
+use crate::world::{Outcome, SUITES, trial, undisturbed, watched, within_of};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let own = [
@@ -56,7 +56,7 @@ fn on_its_nodes() -> Outcome {
                 used.extend(pod.spec.and_then(|spec| spec.node_name));
             }
         };
-        let ran = watched(world, &options, record).await?;
+        let ran = watched(world, &SUITES, &options, record).await?;
         ran.came_to(Exit::Conformant)?;
         let own = [
             "linux-a",

@@ -7,6 +7,7 @@ use winconform_core::verdict::Verdict;
 
 use super::super::command::Command;
 use super::super::progress::{CheckState, Stage};
+use super::super::repeat::Leave;
 use super::Dispatcher;
 use super::states::{FixtureIx, FixtureState, Readiness};
 
@@ -38,6 +39,10 @@ impl Dispatcher {
 
     /// Has a fixture applied again, and gives its checks their time to converge again.
     pub(super) fn reapply(&mut self, fixture: FixtureIx) {
+        if matches!(self.fixtures.state(fixture), FixtureState::Leaving) {
+            // It is applied again once it has left
+            return;
+        }
         for check in self.fixtures.needed_by(fixture) {
             self.checks[*check].begin_anew();
         }
@@ -156,9 +161,31 @@ impl Dispatcher {
         }
     }
 
-    /// Whether pods are removed in this repetition, after which there is no other.
+    /// Whether pods are removed in this repetition.
     fn removes(&self) -> bool {
-        self.removes && self.repeat.ends_with(self.repetition)
+        match self.leave {
+            Leave::Never => false,
+            Leave::InTheLastRepetition => self.repeat.ends_with(self.repetition),
+            Leave::InEach => true,
+        }
+    }
+
+    /// Takes note that the pods of a fixture are removed; a repetition that has begun meanwhile has them applied again.
+    pub(super) fn has_left(&mut self, key: &FixtureKey) {
+        self.becomes(key, FixtureState::Over);
+        self.reapply_removed();
+    }
+
+    /// Has the fixtures applied again that are removed, and that checks of this repetition need.
+    pub(super) fn reapply_removed(&mut self) {
+        let over = self
+            .fixtures
+            .which(|state| matches!(state, FixtureState::Over));
+        for fixture in over {
+            if self.is_observed(fixture) {
+                self.reapply(fixture);
+            }
+        }
     }
 
     /// Takes note that a fixture failed; one that somebody else changed is applied again, once.

@@ -20,7 +20,7 @@ use winconform_core::verdict::{Reason, Verdict};
 use super::batching::{Batching, Unseen, is_among, unheld};
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::progress::{CheckState, Stage};
-use super::repeat::Repeat;
+use super::repeat::{Leave, Repeat};
 use super::room::{Loads, Room};
 use states::{FixtureState, Fixtures, Readiness};
 
@@ -35,8 +35,7 @@ pub(crate) struct Dispatcher {
     room: Room,
     /// How many fixtures were diagnosed before their pods went.
     diagnosed: usize,
-    /// Whether pods are removed as soon as nothing observes them any more.
-    removes: bool,
+    leave: Leave,
     /// Whether fixtures may have to be applied or removed: more than replies came, or a check is done.
     fixtures_due: bool,
     asking: BTreeSet<AssertionIx>,
@@ -65,12 +64,11 @@ enum Phase {
 }
 
 impl Dispatcher {
-    /// `loads` is what fixtures take of Windows nodes. `removes` says whether their pods go as soon as nothing
-    /// observes them any more.
+    /// `loads` is what fixtures take of Windows nodes.
     pub(crate) fn new(
         plan: Plan,
         repeat: Repeat,
-        (loads, removes): (Loads, bool),
+        (loads, leave): (Loads, Leave),
         durations: &Durations,
         limits: &Limits,
     ) -> Self {
@@ -80,7 +78,7 @@ impl Dispatcher {
             again: BTreeSet::new(),
             room: Room::new(loads),
             diagnosed: 0,
-            removes,
+            leave,
             fixtures_due: false,
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
@@ -131,7 +129,7 @@ impl Dispatcher {
                 if are_gone {
                     self.room.removed(&key);
                 }
-                self.becomes(&key, FixtureState::Over);
+                self.has_left(&key);
             }
             (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
                 self.fail(key, error);
@@ -212,6 +210,7 @@ impl Dispatcher {
             }
         }
         self.reapply_changed();
+        self.reapply_removed();
         self.repetition = self.repetition.saturating_add(1);
         self.commands.push(Command::Repeat(self.repetition));
         true
