@@ -3,6 +3,10 @@
 //! Logs contain secrets by accident. Whatever looks like a secret is struck out, at the price of striking out
 //! some text that is none. The journal redacts each event, so no report has more.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use super::event::Event;
@@ -158,10 +162,21 @@ fn is_of_word(c: char) -> bool {
 /// Whether a name is that of a secret; Kubernetes has many that merely name one, such as `secretName`, and
 /// a credential spec holds none.
 fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
-    let is_one = name == "pwd" || NAMES.split(' ').any(|part| name.contains(part));
-    is_one && !name.ends_with("name") && !name.contains("credentialspec")
+    let mut bare = Cow::from(name);
+    if name.contains(['-', '_']) {
+        bare = name.replace(['-', '_'], "").into();
+    }
+    let is_one = bare.eq_ignore_ascii_case("pwd") || PARTS.is_match(&*bare);
+    let lower = || bare.to_ascii_lowercase();
+    is_one && !lower().ends_with("name") && !lower().contains("credentialspec")
 }
+
+/// Finds [`NAMES`], whatever their case: each text of each event is searched for them.
+static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let mut builder = AhoCorasick::builder();
+    let built = builder.ascii_case_insensitive(true).build(NAMES.split(' '));
+    built.expect("few short words")
+});
 
 /// `NAME=value`, as `set` and `env` print it, with its value struck out.
 fn of_environment(line: &str) -> Option<String> {
@@ -183,6 +198,9 @@ fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
     let signed = unquoted.unwrap_or(rest).trim_start();
     let option = word.starts_with("--");
     let in_list = signed.strip_prefix(',').filter(|_| unquoted.is_some());
+    if !signed.starts_with([':', '=']) && in_list.is_none() && !option {
+        return None;
+    }
     let is_word = WORDS.split(' ').any(|name| name == lower);
     let next = match (signed.strip_prefix([':', '=']), in_list) {
         _ if !is_word && !names_a_secret(lower) => None,

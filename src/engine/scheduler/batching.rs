@@ -76,6 +76,9 @@ impl Unseen<'_> {
         now: Duration,
         gathering: &mut Batching,
     ) -> (BTreeSet<VantageKey>, Option<Duration>) {
+        if self.ready.is_empty() {
+            return (BTreeSet::new(), None);
+        }
         let open = self.begun.iter().chain(self.ready.values());
         let leading: BTreeSet<_> = open
             .filter(|check| check.point.node.is_none())
@@ -110,10 +113,14 @@ fn topic(check: &Check) -> Topic<'_> {
 /// The vantage points that will observe more in further rounds, if the assertions under way hold as well as
 /// those before.
 pub(crate) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKey> {
+    let is_due = |state: &CheckState| matches!(state.stage, Stage::Due(at) if at <= now);
+    if !checks.iter().any(is_due) {
+        return BTreeSet::new();
+    }
     let (mut late, mut ready) = (Vec::new(), Vec::new());
     for state in checks.iter().filter(|state| state.is_on_course()) {
         match state.stage {
-            Stage::Due(at) if at <= now => ready.push(&state.check),
+            _ if is_due(state) => ready.push(&state.check),
             Stage::Due(_) | Stage::Round(_) => late.push(&state.check),
             Stage::Waiting | Stage::Confirming(_) | Stage::Done => {}
         }

@@ -37,9 +37,34 @@ pub(crate) type Loads = BTreeMap<FixtureKey, BTreeMap<String, Load>>;
 pub(crate) struct Room {
     loads: Loads,
     /// The fixtures whose pods start.
-    starting: BTreeSet<FixtureKey>,
+    starting: Part,
     /// The fixtures whose pods are there, those that start among them.
-    alive: BTreeSet<FixtureKey>,
+    alive: Part,
+}
+
+/// Fixtures, and what they take of the nodes together.
+#[derive(Debug, Default)]
+struct Part {
+    fixtures: BTreeSet<FixtureKey>,
+    taken: BTreeMap<String, Load>,
+}
+
+impl Part {
+    /// Changes which fixtures these are, or takes note of what they take now.
+    fn change(&mut self, loads: &Loads, change: impl FnOnce(&mut BTreeSet<FixtureKey>)) {
+        change(&mut self.fixtures);
+        self.taken.clear();
+        let each = self.fixtures.iter().filter_map(|key| loads.get(key));
+        for (node, load) in each.flatten() {
+            let sum = self.taken.entry(node.clone()).or_default();
+            sum.pods += load.pods;
+            sum.addresses += load.addresses;
+        }
+    }
+
+    fn of(&self, node: &str) -> Load {
+        self.taken.get(node).copied().unwrap_or_default()
+    }
 }
 
 impl Room {
@@ -57,48 +82,42 @@ impl Room {
         let fits =
             |taken: u64, more: u64, most: u64| taken == 0 || more == 0 || taken + more <= most;
         nodes.into_iter().all(|(node, load)| {
-            let starting = self.taken(&self.starting, node);
-            let alive = self.taken(&self.alive, node);
+            let (starting, alive) = (self.starting.of(node), self.alive.of(node));
             fits(starting.pods, load.pods, START)
                 && (!leave || fits(alive.addresses, load.addresses, ALIVE))
         })
     }
 
-    /// What fixtures take of a node together.
-    fn taken(&self, fixtures: &BTreeSet<FixtureKey>, node: &str) -> Load {
-        let loads = fixtures
-            .iter()
-            .filter_map(|key| self.loads.get(key)?.get(node));
-        loads.fold(Load::default(), |sum, load| Load {
-            pods: sum.pods + load.pods,
-            addresses: sum.addresses + load.addresses,
-        })
-    }
-
     pub(crate) fn applies(&mut self, key: &FixtureKey) {
-        self.starting.insert(key.clone());
-        self.alive.insert(key.clone());
+        self.change(|fixtures| _ = fixtures.insert(key.clone()));
     }
 
     /// The scheduler has put the pods of a fixture elsewhere than was counted.
     pub(crate) fn bound(&mut self, key: &FixtureKey, load: BTreeMap<String, Load>) {
         self.loads.insert(key.clone(), load);
+        self.change(|_| {});
     }
 
     /// The pods of a fixture have started, or will not.
     pub(crate) fn started(&mut self, key: &FixtureKey) {
-        self.starting.remove(key);
+        self.starting
+            .change(&self.loads, |fixtures| _ = fixtures.remove(key));
     }
 
     /// The pods of a fixture are gone.
     pub(crate) fn removed(&mut self, key: &FixtureKey) {
-        self.starting.remove(key);
-        self.alive.remove(key);
+        self.change(|fixtures| _ = fixtures.remove(key));
+    }
+
+    fn change(&mut self, change: impl Fn(&mut BTreeSet<FixtureKey>)) {
+        for part in [&mut self.starting, &mut self.alive] {
+            part.change(&self.loads, &change);
+        }
     }
 
     /// Whether a fixture has pods on Windows nodes now.
     pub(crate) fn has(&self, key: &FixtureKey) -> bool {
-        self.alive.contains(key) && self.loads.contains_key(key)
+        self.alive.fixtures.contains(key) && self.loads.contains_key(key)
     }
 }
 
