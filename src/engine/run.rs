@@ -279,6 +279,7 @@ pub(crate) fn fixtures(
         most: options.config.limits.nodes_observed_from,
         images: Arc::new(options.config.images.clone()),
         storage_classes: Arc::default(),
+        share: options.config.outside.share.clone(),
         runtime_class: None,
         second: None,
         journal: life.journal.clone(),

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
 use winconform::transport::{Dial, Env, dial, simulated_runtime};
-use winconform_core::config::{Allowed, Durations, Limits, Outside};
+use winconform_core::config::{Allowed, Durations, Limits, Outside, Share};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
@@ -211,6 +211,10 @@ impl World {
         let outside = Outside {
             load_balancers: true,
             metadata: true,
+            share: Some(Share {
+                path: r"\\files.corp.example\builds".to_owned(),
+                credential_spec: "webapp".to_owned(),
+            }),
             ..runs::through(&self.joined.proxy_url())
         };
         let mut options = runs::apart(run, outside);
@@ -406,15 +410,18 @@ pub(crate) async fn undisturbed(cluster: &Cluster, options: &RunOptions) -> Ran 
     ran(cluster, options, signals, Box::new(|_| {})).await
 }
 
-/// The same, and all pods of the cluster as they come and go meanwhile.
+/// Like `ran_of`, without signals, and with all pods of the cluster as they come and go meanwhile.
 pub(crate) async fn watched(
     world: &World,
+    suites: &Suites,
     options: &RunOptions,
     mut record: impl FnMut(Event<Pod>),
 ) -> Result<Ran, String> {
     let (cluster, api) = (world.cluster(), Api::<Pod>::all(world.server.client()));
     let mut events = pin!(watcher(api, Config::default()));
-    let mut run = pin!(undisturbed(&cluster, options));
+    let (_alive, signals) = watch::channel(0);
+    let running = ran_of(suites, &cluster, options, signals, Box::new(|_| {}));
+    let mut run = pin!(running);
     loop {
         tokio::select! {
             biased;

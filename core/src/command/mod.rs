@@ -87,6 +87,12 @@ pub enum Command {
     /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends
     /// with another code than 0 where it has none; Windows only.
     ParentDomain,
+    /// Ends with 0 where the server of the share that the variable [`ON_SHARE`] has a path on can be connected to at port 445,
+    /// that of SMB; Windows only.
+    ReachShare,
+    /// Writes a line to the file that the variable [`ON_SHARE`] has the path of, prints it and deletes the file; ends with 1
+    /// where there is none then. As in kubernetes' `test/e2e/windows/gmsa_full.go`; Windows only.
+    WriteToShare(Token),
     /// Prints what the node's service manager knows of services: whether each runs, how it starts, and what
     /// happens when it fails, each behind a heading; Windows only.
     Services(Vec<ServiceName>),
@@ -99,6 +105,9 @@ pub enum Command {
 
 /// The name of the pipe that the run's server on a Windows node has, and the line that it writes.
 const PIPE: &str = "winconform";
+
+/// The variable with the path of a file on a share.
+const ON_SHARE: &str = "wc_file";
 
 /// What the heading of one of several outputs begins with.
 pub(crate) const HEADING: &str = "@@ ";
@@ -149,6 +158,7 @@ impl Command {
                 | Self::Processes
                 | Self::ReadPipe
                 | Self::ReadVolume(_)
+                | Self::WriteToShare(_)
         );
         prints || self.is_told()
     }

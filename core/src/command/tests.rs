@@ -91,6 +91,8 @@ fn examples() -> Vec<Command> {
         Command::ReadVolume(path("C:\\wc-linked\\plain\\file.txt")),
         Command::FindUser(token()),
         Command::ParentDomain,
+        Command::ReachShare,
+        Command::WriteToShare(token()),
     ]);
     let names = ["kubelet", "kube-proxy"].map(|name| ServiceName::parse(name).expect("a service"));
     all.extend([

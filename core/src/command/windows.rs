@@ -9,7 +9,9 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Command, FilePath, HEADING, PIPE, ServiceName, Token, VariableName, line, pings};
+use super::{
+    Command, FilePath, HEADING, ON_SHARE, PIPE, ServiceName, Token, VariableName, line, pings,
+};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for a command of Linux only.
@@ -72,6 +74,13 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::ReadVolume(file) => powershell(&read_volume(path(file)?.strip_prefix("C:")?)),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
+        Command::ReachShare => powershell(&reach_share()),
+        Command::WriteToShare(line) => {
+            let file = format!("%{ON_SHARE}%");
+            cmd(&format!(
+                ">{file} echo {line}& (if not exist {file} exit 1)& type {file}& del /q {file}"
+            ))
+        }
         Command::Services(names) => {
             let of =
                 |name: &ServiceName| ["queryex", "qc", "qfailure"].map(|it| format!("{it} {name}"));
@@ -141,6 +150,11 @@ fn read_volume(path: &str) -> String {
         "$found = Get-Item 'C:\\var\\lib\\kubelet\\pods\\*\\volumes\\kubernetes.io~empty-dir{path}'; \
          if (!$found) {{ exit {NO} }}; $found | Get-Content"
     )
+}
+
+/// A path on a share is `\\SERVER\SHARE\…`.
+fn reach_share() -> String {
+    format!("[Net.Sockets.TcpClient]::new(($env:{ON_SHARE} -split '\\\\')[2], 445).Dispose()")
 }
 
 /// A program of Windows itself.

@@ -25,7 +25,7 @@ pub use durations::Durations;
 pub use images::{Image, Images, PullPolicy, PullSecret};
 pub use limits::Limits;
 pub use nodes::{NodeSelector, Nodes};
-pub use outside::{Outside, Target};
+pub use outside::{Outside, Share, Target};
 pub use profile::{Counts, Profile, Rules};
 pub use read::read;
 pub use waiver::Waiver;

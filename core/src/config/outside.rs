@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::written::{WrittenOutside, WrittenTarget};
+use super::read::read_object_name;
+use super::written::{WrittenOutside, WrittenShare, WrittenTarget};
 use crate::document::{Decoder, Fields, Node};
 
 /// What lies outside the cluster.
@@ -21,6 +22,8 @@ pub struct Outside {
     pub names: Vec<Target>,
     /// What pods are to reach by address.
     pub addresses: Vec<Target>,
+    /// What Windows pods are to write to as the account of a credential spec; nothing unless set.
+    pub share: Option<Share>,
 }
 
 impl Default for Outside {
@@ -41,8 +44,18 @@ impl Default for Outside {
                 "Microsoft Connect Test",
             )],
             addresses: vec![target("http://1.1.1.1/", "cloudflare")],
+            share: None,
         }
     }
+}
+
+/// A folder that a server of SMB shares.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Share {
+    /// `\\SERVER\SHARE`, perhaps with folders behind it: a shell reads it as one word.
+    pub path: String,
+    /// The name of the `GMSACredentialSpec` whose account may write there.
+    pub credential_spec: String,
 }
 
 /// A web server outside the cluster that speaks plain HTTP.
@@ -132,6 +145,10 @@ pub(super) fn valid(written: WrittenOutside) -> Outside {
         metadata: written.metadata.unwrap_or(without.metadata),
         names: written.names.map_or(without.names, targets),
         addresses: written.addresses.map_or(without.addresses, targets),
+        share: written.share.map(|written| Share {
+            path: written.path,
+            credential_spec: written.credential_spec,
+        }),
     }
 }
 
@@ -153,9 +170,40 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
         }),
         names: read_targets(decoder, &mut fields, "names"),
         addresses: read_targets(decoder, &mut fields, "addresses"),
+        share: fields.set(decoder, "share", read_share),
     };
     fields.finish(decoder);
     Some(written)
+}
+
+fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
+    let mut fields = decoder.fields(node, "`share`")?;
+    let path = fields.read(decoder, "path", |decoder, node| {
+        let text = decoder.text(node, "`path`")?;
+        if !is_of_share(text) {
+            let hint = r"the path of a folder of a share, such as `\\files.example.com\builds`, of ASCII letters, digits and `.`, `-`, `_`, `$`";
+            decoder.report(node, format!("`{text}` is no such path"), Some(hint.to_owned()));
+            return None;
+        }
+        Some(text.to_owned())
+    });
+    let credential_spec = fields.read(decoder, "credential-spec", |decoder, node| {
+        read_object_name(decoder, node, "`credential-spec`", "a GMSACredentialSpec")
+    });
+    fields.finish(decoder);
+    Some(WrittenShare {
+        path: path?,
+        credential_spec: credential_spec?,
+    })
+}
+
+/// Whether a text is `\\SERVER\SHARE`, perhaps with folders behind it, and one word to `cmd`.
+fn is_of_share(text: &str) -> bool {
+    let in_names = |c: char| c.is_ascii_alphanumeric() || ".-_$".contains(c);
+    let is_name = |name: &str| name.chars().all(in_names) && !matches!(name, "" | "." | "..");
+    let names = text.strip_prefix(r"\\").map(|rest| rest.split('\\'));
+    let is_path = names.is_some_and(|mut names| names.clone().count() > 1 && names.all(is_name));
+    is_path && text.len() <= LONGEST_SHARE
 }
 
 fn read_targets(
@@ -202,6 +250,9 @@ fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target
 /// The most bytes of a URL's path: one session requests many of them.
 const LONGEST_PATH: usize = 1024;
 
+/// The most bytes of the path of a share; a file there has 260 (Microsoft, `MAX_PATH`).
+const LONGEST_SHARE: usize = 200;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +270,16 @@ mod tests {
         }
         for url in rows::<String>(TABLES, "refused") {
             assert_eq!(Target::parse(&url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_one_word_to_a_shell() {
+        for text in rows::<String>(TABLES, "shares") {
+            assert!(is_of_share(&text), "{text}");
+        }
+        for text in rows::<String>(TABLES, "no-shares") {
+            assert!(!is_of_share(&text), "{text}");
         }
     }
 }

@@ -161,17 +161,28 @@ fn public(decoder: &Decoder<'_>, node: &Node, config: &Config) -> Option<Diagnos
     Some(decoder.place(node).problem(message, Some(hint)))
 }
 
+/// Reads the name of an object of a kind.
+pub(super) fn read_object_name(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &str,
+    kind: &str,
+) -> Option<String> {
+    let name = decoder.text(node, what)?.to_owned();
+    if !is_dns_subdomain(&name) {
+        let message = format!("`{name}` cannot be the name of {kind}");
+        let hint = "labels of a-z, 0-9 and -, with dots between them".to_owned();
+        decoder.report(node, message, Some(hint));
+        return None;
+    }
+    Some(name)
+}
+
 fn read_fixtures(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenFixtures> {
     let mut fields = decoder.fields(node, "`fixtures`")?;
     let class = fields.filled("runtime-class");
     let runtime_class = class.and_then(|node| {
-        let value = decoder.text(node, "`runtime-class`")?.to_owned();
-        if !is_dns_subdomain(&value) {
-            let message = format!("`{value}` cannot be the name of a RuntimeClass");
-            let hint = "labels of a-z, 0-9 and -, with dots between them".to_owned();
-            decoder.report(node, message, Some(hint));
-            return None;
-        }
+        let value = read_object_name(decoder, node, "`runtime-class`", "a RuntimeClass")?;
         let at = decoder.place(node);
         Some(Placed { value, at })
     });

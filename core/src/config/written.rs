@@ -122,6 +122,18 @@ pub(super) struct WrittenOutside {
     pub(super) names: Option<Vec<WrittenTarget>>,
     /// Web servers that Windows pods should reach by address; Cloudflare's 1.1.1.1 unless set.
     pub(super) addresses: Option<Vec<WrittenTarget>>,
+    /// A folder that a server of SMB shares, to which Windows pods should write as the account of a credential spec; none unless set.
+    pub(super) share: Option<WrittenShare>,
+}
+
+/// A folder that a server of SMB shares.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Share", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenShare {
+    /// Its path, such as `\\files.example.com\builds`, of ASCII letters, digits and `.`, `-`, `_`, `$`.
+    pub(super) path: String,
+    /// The name of the `GMSACredentialSpec` whose account may write there.
+    pub(super) credential_spec: String,
 }
 
 /// A web server outside the cluster.

@@ -170,6 +170,13 @@ impl Surroundings<'_> {
                 }
             });
         }
+        let mut needs = assertion.needs.iter();
+        if outside.share.is_none() && needs.any(|(key, _)| key.name.uses_share()) {
+            return Some(
+                "the configuration names no share that pods write to as the account of a credential spec \
+                 (`outside: {share: …}`)",
+            );
+        }
         if assertion.test.asks_metadata() && !outside.metadata {
             return Some(
                 "the configuration does not say that a cloud's metadata is requested \

@@ -12,7 +12,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 24] = [
+const PROGRAMS: [&str; 26] = [
     "access",
     "cpu-limited",
     "csi-proxy-pipes",
@@ -30,6 +30,7 @@ const PROGRAMS: [&str; 24] = [
     "parent-domain",
     "ports",
     "processes",
+    "reach-share",
     "read-file",
     "read-pipe",
     "read-volume",
@@ -37,6 +38,7 @@ const PROGRAMS: [&str; 24] = [
     "streams",
     "who-am-i",
     "write-file",
+    "write-to-share",
 ];
 
 /// Reads `of` and the name of its pod, which is the fixture's unless it says another.
@@ -238,6 +240,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
             Command::MemoryLimited(decoder.whole(node, "MiB of memory", (1, 4096))?)
         }
         "streams" => Command::Streams(read_token(decoder, node)?),
+        "write-to-share" => Command::WriteToShare(read_token(decoder, node)?),
         "environment" => {
             Command::Environment(decoder.each(node, "`environment`", read_variable)?)
         }
@@ -285,6 +288,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 "parent-domain" => Command::ParentDomain,
                 "ports" => Command::Ports,
                 "processes" => Command::Processes,
+                "reach-share" => Command::ReachShare,
                 _ => Command::WhoAmI,
             }
         }

@@ -87,6 +87,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
             "WrittenNodes" => "nodes: {KEY: 1}\n",
             "WrittenOutside" => "outside: {KEY: 1}\n",
             "Target" => "outside: {names: [{KEY: 1}]}\n",
+            "Share" => "outside: {share: {KEY: 1}}\n",
             "WrittenLimits" => "limits: {KEY: 1}\n",
             "Waiver" => "waivers: [{KEY: 1}]\n",
             "Allowed" | "Profile" | "PullPolicy" => continue,
@@ -94,7 +95,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         };
         mappings.push((text, keys(definition)));
     }
-    assert_eq!(mappings.len(), 9);
+    assert_eq!(mappings.len(), 10);
     mappings
 }
 

@@ -11,13 +11,17 @@ use winconform_core::method::{ExecReply, ExitStatus};
 use crate::tally::Tally;
 use crate::wine;
 
-/// Runs a command, with two variables in its environment.
+/// Stands for a file on a share.
+const ON_SHARE: &str = "C:\\shared\\wc-1.txt";
+
+/// Runs a command, with these variables in its environment.
 fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
     let request = command.on(Os::Windows).expect("Windows has it");
     let mut process = wine::command(request.argv(), in_host_process);
     process.env("W_A", "one & two").env("P_b", "%PATH%");
     // No machine's address (RFC 5737)
     process.env("W_IP", "192.0.2.1");
+    process.env("wc_file", ON_SHARE);
     let ExecReply {
         stdout,
         stderr,
@@ -52,6 +56,18 @@ fn commands_of_windows_do_what_they_are_for() {
         ("writes", written, 0, "5eed"),
         ("sees a file", Command::Exists(file()), 0, ""),
         ("reads", Command::ReadFile(file()), 0, "5eed"),
+        (
+            "writes to a share",
+            Command::WriteToShare(token()),
+            0,
+            "5eed",
+        ),
+        (
+            "leaves nothing there",
+            Command::Exists(path(ON_SHARE)),
+            1,
+            "",
+        ),
         ("keeps streams apart", Command::Streams(token()), 7, "5eed"),
         (
             "prints variables",

@@ -183,6 +183,8 @@ pub enum FaultKind {
     LinuxFieldsHonoured,
     UserNameIgnored,
     CredentialSpecLost,
+    SharesRefused,
+    SharesOffered,
     NanoWhole,
     NonRootIgnored,
     CpuLimitIgnored,

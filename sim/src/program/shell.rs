@@ -7,6 +7,7 @@
 //! | variables | `env` and `set` |
 //! | one command on a file | `file.rs` |
 //! | a line of a named pipe, as a variable | `pipe.rs` |
+//! | a line to a file on a share, and the file's end | `share.rs` |
 //! | `if defined NAME (PROGRAM\| PROGRAM) else exit CODE` | what `findstr` finds in an output |
 
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::forms::{self, Call};
 use super::{ADMINISTRATOR, NOT_SIMULATED, Place, Ran, Refusal, Started, file};
 use crate::base::log::Stream;
 use crate::program::windows::system::end_of_line;
-use crate::program::windows::{host, pipe};
+use crate::program::windows::{host, pipe, share};
 use crate::topology::Os;
 
 /// `sh -c SCRIPT`.
@@ -38,6 +39,7 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
         .or_else(|| environment(call.place(), script))
         .or_else(|| file::command(call, script))
         .or_else(|| pipe::read(call, script))
+        .or_else(|| share::write(call, script))
         .or_else(|| piped(call, script))
         .map(Started::Ended)
         .or_else(|| BUSY.contains(&script).then(Started::stays))

@@ -61,7 +61,14 @@ pub enum Effect {
         /// The reason in the refusal.
         says: String,
     },
-    /// A pod that names a credential spec of a gMSA is refused by the webhook of this name, since there is none
-    /// (kubernetes-sigs/windows-gmsa, `admission-webhook/webhook.go` and `kube_client.go`).
-    CredentialSpecs(String),
+    /// A pod or container that names the one credential spec of a gMSA gets its contents; a pod that names another
+    /// is refused (kubernetes-sigs/windows-gmsa, `admission-webhook/webhook.go` and `kube_client.go`).
+    CredentialSpecs {
+        /// The name of the webhook.
+        webhook: String,
+        /// The name of the credential spec.
+        name: String,
+        /// The domain of its account.
+        domain: String,
+    },
 }

@@ -46,7 +46,7 @@ pub(crate) struct Network {
 impl Default for Network {
     /// The outside servers are those that upstream's tests ask (Kubernetes,
     /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), those that Windows asks to
-    /// detect internet access (Microsoft, NCSI), Cloudflare's resolver, and example.com. The web servers and
+    /// detect internet access (Microsoft, NCSI), Cloudflare's resolver, example.com, and a server of shares. The servers and
     /// the client have addresses from RFC 5737.
     fn default() -> Self {
         let outside = |names: &[&str], address: [u8; 4], tcp: &[u16], udp: &[u16]| Outside {
@@ -66,6 +66,7 @@ impl Default for Network {
                     &[80, 443],
                     &[],
                 ),
+                outside(&["files.corp.example"], [203, 0, 113, 45], &[445], &[]),
                 outside(&["www.google.com"], [203, 0, 113, 10], &[80, 443], &[]),
                 outside(
                     &["www.example.com", "example.com"],

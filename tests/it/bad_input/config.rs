@@ -8,6 +8,7 @@ use winconform_core::fixture::FixtureName;
 
 use super::kubeconfig;
 use super::server::{Answer, Server, status};
+use super::suites::folder;
 use super::tool::{Said, Tool, check};
 
 #[track_caller]
@@ -215,6 +216,7 @@ fn planned(arguments: &[&str]) -> Said {
         kubeconfig::kubeconfig(&format!("http://{}", server.address), ""),
     );
     tool.write("config.yaml", "select: ['net.*']\n");
+    tool.lay(&folder("sound"), "suites");
     tool.run(&[&["plan", "--kubeconfig", "kubeconfig"], arguments].concat())
 }
 
@@ -239,9 +241,9 @@ fn pools_are_those_of_the_cluster() {
 
 #[test]
 fn a_claim_without_checks_is_told() {
-    let said = planned(&["--select", "identity.gmsa-shares"]);
+    let said = planned(&["--suites", "suites", "--select", "env.build-label"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let words = "nothing is selected: identity.gmsa-shares has no checks yet; there is env (";
+    let words = "nothing is selected: env.build-label has no checks yet; there is net (";
     assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 
@@ -298,18 +300,6 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
         assert_eq!(said.code, Some(2), "{something}");
         assert!(said.stderr.contains("public registry"), "{}", said.stderr);
     }
-}
-
-#[test]
-fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "identity.gmsa-shares"]);
-    assert_eq!(said.code, Some(12), "{}", said.stderr);
-    assert!(
-        said.stderr
-            .starts_with("nothing is selected: identity.gmsa-shares has no checks yet"),
-        "{}",
-        said.stderr
-    );
 }
 
 /// The selection of the arguments replaces that of the file.

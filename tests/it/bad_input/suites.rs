@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::tool::{Said, Tool, check};
 
-fn folder(name: &str) -> PathBuf {
+/// A folder of suites.
+pub(super) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/it/bad_input/suites")
         .join(name)

@@ -58,8 +58,17 @@ fn change(topology: &mut Topology, suffix: &str) {
         objects.extend(listed("calico"));
     }
     if suffix == GMSA {
-        let name = "admission-webhook.windows-gmsa.sigs.k8s.io".to_owned();
-        topology.api.effects.push(Effect::CredentialSpecs(name));
+        let texts = [
+            "admission-webhook.windows-gmsa.sigs.k8s.io",
+            "webapp",
+            "corp.example",
+        ];
+        let [webhook, name, domain] = texts.map(str::to_owned);
+        topology.api.effects.push(Effect::CredentialSpecs {
+            webhook,
+            name,
+            domain,
+        });
         topology.api.objects.extend(listed("gmsa"));
     }
     if suffix == STORAGE {

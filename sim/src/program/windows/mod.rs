@@ -7,4 +7,5 @@ pub(crate) mod ipconfig;
 pub(crate) mod network_table;
 pub(crate) mod pipe;
 pub(crate) mod powershell;
+pub(crate) mod share;
 pub(crate) mod system;

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::program::forms::Call;
-use crate::program::windows::{folder, pipe, system};
+use crate::program::windows::{folder, pipe, share, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
@@ -65,6 +65,9 @@ fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
     let within = |[before, after]: [&str; 2]| script.strip_prefix(before)?.strip_suffix(after);
     if let Some(path) = within(folder::READ) {
         return folder::read(call, path).map(Started::Ended);
+    }
+    if let Some(variable) = within(share::REACH) {
+        return Some(Started::Ended(share::reach(call, variable)));
     }
     let limits = &call.place().limits;
     let (ran, is_so) = if script == BUSY {

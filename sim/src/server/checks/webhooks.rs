@@ -63,25 +63,40 @@ pub(super) fn act(
                 return Err(says.clone());
             }
         }
-        Effect::CredentialSpecs(_) => {}
+        Effect::CredentialSpecs { name, domain, .. } => {
+            let contents =
+                json!({"CmsPlugins": ["ActiveDirectory"], "DomainJoinConfig": {"DnsName": domain}});
+            let fill_in = |of: &mut Value| {
+                if credential_spec(of) == Some(name) {
+                    let options = &mut of["securityContext"]["windowsOptions"];
+                    options["gmsaCredentialSpec"] = json!(contents.to_string());
+                }
+            };
+            fill_in(spec);
+            spec.items_mut("containers").for_each(fill_in);
+        }
     }
     Ok(())
 }
 
-/// Refuses a new pod that names a credential spec where a webhook looks for it: there is none.
+/// The credential spec that a pod or a container names, if it does.
+fn credential_spec(of: &Value) -> Option<&str> {
+    of["securityContext"]["windowsOptions"]["gmsaCredentialSpecName"].as_str()
+}
+
+/// Refuses a new pod that names a credential spec that is not there, where a webhook looks for it.
 pub(super) fn look_up(state: &State, spec: &Value) -> Result<(), Refusal> {
     let mut webhooks = state.effects.iter().filter_map(|effect| match effect {
-        Effect::CredentialSpecs(webhook) => Some(webhook),
+        Effect::CredentialSpecs { webhook, name, .. } => Some((webhook, name)),
         _ => None,
     });
-    let Some(webhook) = webhooks.next() else {
+    let Some((webhook, known)) = webhooks.next() else {
         return Ok(());
     };
     let containers = ["containers", "initContainers"].map(|list| spec[list].items());
-    let mut all = std::iter::once(spec).chain(containers.into_iter().flatten());
-    let named = all
-        .find_map(|of| of["securityContext"]["windowsOptions"]["gmsaCredentialSpecName"].as_str());
-    named.map_or(Ok(()), |name| {
+    let all = std::iter::once(spec).chain(containers.into_iter().flatten());
+    let mut named = all.filter_map(credential_spec);
+    named.find(|name| name != known).map_or(Ok(()), |name| {
         let words = format!(
             "admission webhook \"{webhook}\" denied the request: cred spec {name} does not exist"
         );

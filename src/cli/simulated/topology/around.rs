@@ -125,8 +125,13 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
             Some(Effect::Sidecar { name, image })
         }
         "credential-specs" => {
-            let [webhook] = read_texts(decoder, node, "`credential-specs`", ["webhook"])?;
-            Some(Effect::CredentialSpecs(webhook))
+            let keys = ["webhook", "name", "domain"];
+            let [webhook, name, domain] = read_texts(decoder, node, "`credential-specs`", keys)?;
+            Some(Effect::CredentialSpecs {
+                webhook,
+                name,
+                domain,
+            })
         }
         _ => {
             let keys = ["unless", "client", "says"];
