@@ -1,6 +1,8 @@
 //! The cost of a whole healthy run with several Windows pools, in counts, which do not vary.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use hybrid_sim::{IpFamilies, Topology};
 use libtest_mimic::Trial;
@@ -86,13 +88,21 @@ fn three_builds(ip_families: IpFamilies) -> Topology {
     }
 }
 
-/// The execs in each prober, and the verdict of every check.
-type Counted = (BTreeMap<String, u64>, BTreeMap<String, String>);
+/// The execs in each prober, the verdict of every check, and how long the run took.
+type Counted = (BTreeMap<String, u64>, BTreeMap<String, String>, Duration);
 
 fn counted(ip_families: IpFamilies, limits: Limits) -> Result<Counted, String> {
     let selection = Selection::default();
     came_to(ip_families, limits, selection, None, Exit::Conformant)
 }
+
+/// A healthy run with one family.
+static IPV4: LazyLock<Result<Counted, String>> =
+    LazyLock::new(|| counted(IpFamilies::IPv4, Limits::default()));
+
+/// The same with both families.
+static DUAL_STACK: LazyLock<Result<Counted, String>> =
+    LazyLock::new(|| counted(IpFamilies::DualStack, Limits::default()));
 
 fn came_to(
     ip_families: IpFamilies,
@@ -115,11 +125,13 @@ fn came_to(
         options.config.outside.metadata = false;
         let ran = undisturbed(&cluster, &options).await;
         ran.came_to(exit)?;
-        let verdicts = verdicts(&ran.view()?).into_iter();
+        let view = ran.view()?;
+        let verdicts = verdicts(&view).into_iter();
         let verdicts = verdicts.map(|(id, verdict)| (id, format!("{verdict:?}")));
         Ok((
             cluster.api.execs().into_iter().collect(),
             verdicts.collect(),
+            took(&view),
         ))
     })
 }
@@ -129,21 +141,6 @@ fn came_to(
 /// session reads what it depends on; each prober says once which curl it has, and each server whether it listens.
 const REQUESTS: u64 = 18;
 const HUNDREDTHS: u128 = 110;
-
-/// A run of all checks, with one fault or none.
-fn whole(topology: Topology, fault: Option<&'static str>, exit: Exit) -> Result<RunView, String> {
-    within_of(topology, 1, async move |world| {
-        if let Some(fault) = fault {
-            world.joined.faults().set(fault.parse().expect("a fault"));
-        }
-        let mut options = world.whole("r0");
-        options.config.outside.load_balancers = false;
-        options.config.outside.metadata = false;
-        let ran = undisturbed(&world.cluster(), &options).await;
-        ran.came_to(exit)?;
-        ran.view()
-    })
-}
 
 /// An error unless each prober that sent requests has its curl on record, once, and with its version.
 fn told_once(view: &RunView) -> Outcome {
@@ -164,7 +161,14 @@ fn told_once(view: &RunView) -> Outcome {
 /// The requests of a run with so many nodes; an error if the run takes too long.
 fn requests(nodes: usize) -> Result<u64, String> {
     let topology = three_builds(IpFamilies::IPv4).of_nodes(nodes);
-    let view = whole(topology, None, Exit::Conformant)?;
+    let view = within_of(topology, 1, async |world| {
+        let mut options = world.whole("r0");
+        options.config.outside.load_balancers = false;
+        options.config.outside.metadata = false;
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(Exit::Conformant)?;
+        ran.view()
+    })?;
     told_once(&view)?;
     let path = critical_path(&view).ok_or("there is no critical path")?;
     let took = took(&view);
@@ -194,19 +198,24 @@ fn bounds() -> Outcome {
 const SILENT: u32 = 400;
 
 fn silent() -> Outcome {
-    let of = || three_builds(IpFamilies::IPv4);
-    let healthy = took(&whole(of(), None, Exit::Conformant)?);
+    let (.., healthy) = IPV4.as_ref()?;
     let dead = Some("kube-proxy-dead=linux");
-    let silent = took(&whole(of(), dead, Exit::NotConformant)?);
-    match silent <= healthy * SILENT / 100 {
+    let (.., silent) = came_to(
+        IpFamilies::IPv4,
+        Limits::default(),
+        Selection::default(),
+        dead,
+        Exit::NotConformant,
+    )?;
+    match silent <= *healthy * SILENT / 100 {
         true => Ok(()),
         false => Err(format!("{silent:?}, and {healthy:?} of a healthy one")),
     }
 }
 
 fn execs() -> Outcome {
-    let (one, _) = counted(IpFamilies::IPv4, Limits::default())?;
-    let (two, verdicts) = counted(IpFamilies::DualStack, Limits::default())?;
+    let (one, ..) = IPV4.as_ref()?;
+    let (two, verdicts, _) = DUAL_STACK.as_ref()?;
     let second = verdicts.keys().filter(|id| id.contains("family=ipv6"));
     if second.count() < 100 {
         return Err("it is not looked at in two families".to_owned());
@@ -230,13 +239,13 @@ fn several() -> Outcome {
         exec_output: 64 << 10,
         ..Limits::default()
     };
-    let (few, usual) = counted(IpFamilies::DualStack, Limits::default())?;
-    let (many, narrow) = counted(IpFamilies::DualStack, narrow)?;
-    if usual != narrow {
+    let (few, usual, _) = DUAL_STACK.as_ref()?;
+    let (many, narrow, _) = counted(IpFamilies::DualStack, narrow)?;
+    if *usual != narrow {
         return Err("verdicts differ".to_owned());
     }
     let sum = |execs: &BTreeMap<String, u64>| execs.values().sum::<u64>();
-    match sum(&many) > sum(&few) {
+    match sum(&many) > sum(few) {
         true => Ok(()),
         false => Err(format!("{few:?} and {many:?}")),
     }
@@ -261,8 +270,8 @@ fn of_foreign(exec_output: usize, exit: Exit) -> Result<Counted, String> {
 }
 
 fn foreign() -> Outcome {
-    let (few, whole) = of_foreign(1 << 20, Exit::NotConformant)?;
-    let (many, halves) = of_foreign(20 << 10, Exit::NotConformant)?;
+    let (few, whole, _) = of_foreign(1 << 20, Exit::NotConformant)?;
+    let (many, halves, _) = of_foreign(20 << 10, Exit::NotConformant)?;
     let sum = |execs: &BTreeMap<String, u64>| execs.values().sum::<u64>();
     if sum(&many) <= sum(&few) {
         return Err(format!("everything fitted: {few:?} and {many:?}"));
@@ -274,8 +283,8 @@ fn foreign() -> Outcome {
 }
 
 fn endless() -> Outcome {
-    let (_, halves) = of_foreign(20 << 10, Exit::NotConformant)?;
-    let (_, verdicts) = of_foreign(6 << 10, Exit::CouldNotTell)?;
+    let (_, halves, _) = of_foreign(20 << 10, Exit::NotConformant)?;
+    let (_, verdicts, _) = of_foreign(6 << 10, Exit::CouldNotTell)?;
     let expected = |verdict: &str| verdict.replace("Fail", "Inconclusive");
     let other = halves
         .iter()

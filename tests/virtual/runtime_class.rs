@@ -13,7 +13,7 @@ use serde_json::json;
 use winconform::engine::{RunError, RunOptions};
 use winconform_core::record::Exit;
 
-use crate::world::{Outcome, World, trial, undisturbed, watched, within_of};
+use crate::world::{Outcome, SUITES, World, trial, undisturbed, watched, within_of};
 
 const HANDLER: &str = "runhcs-wcow-hypervisor";
 
@@ -87,7 +87,7 @@ fn chosen() -> Outcome {
     within_of(topology(true), 1, async |world| {
         with_class(world).await?;
         let (mut classes, options) = (Classes::default(), options(world, "hyper-v"));
-        let ran = watched(world, &options, |event| classes.record(event)).await?;
+        let ran = watched(world, &SUITES, &options, |event| classes.record(event)).await?;
         ran.came_to(Exit::Conformant)?;
         let report = ran.report();
         if !report.contains("limitation-lifted  limit.hyperv-isolation") {

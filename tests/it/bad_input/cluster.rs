@@ -143,7 +143,7 @@ fn plan(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Said {
     let (server, _) = cluster(move |request| (request.path == "/api/v1/nodes").then(&answer));
     let tool = tool(&server);
     // The tool repeats a failed request for six times as long
-    tool.write("brisk.yaml", "durations: {api-answer: 2s}\n");
+    tool.write("brisk.yaml", "durations: {api-answer: 1s}\n");
     tool.run(&["plan", "--kubeconfig", "config", "--config", "brisk.yaml"])
 }
 

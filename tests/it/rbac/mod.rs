@@ -14,6 +14,7 @@ use winconform_core::facts::{
 };
 use winconform_core::plan::{Plan, plan};
 use winconform_core::report::preflight::EXPECTED;
+use winconform_core::verdict::Disposition;
 
 use super::suites;
 use manifest::Account;
@@ -53,6 +54,13 @@ const WHOLE_RUN: (&[&str], Account) = (
         ),
     },
 );
+
+fn known<T>(value: T) -> Known<T> {
+    Known::Fact {
+        value,
+        source: String::new(),
+    }
+}
 
 /// The manifests of a service account that can check these areas: one with the verbs on objects, and one with
 /// the paths that not every user may read.
@@ -107,10 +115,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
     });
     let drivers: Vec<_> = drivers.collect();
     let linux = node("linux", Os::Linux, None);
-    let nodes = Known::Fact {
-        value: windows.into_iter().chain([linux]).collect(),
-        source: String::new(),
-    };
+    let nodes = known(windows.into_iter().chain([linux]).collect());
     let keeps_policies = Cni {
         product: "calico".to_owned(),
         mode: None,
@@ -118,43 +123,30 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         signs: Vec::new(),
         unread: Vec::new(),
     };
-    // The checks differ by version
-    let checks = EXPECTED.flat_map(|minor| {
+    // By version checks come and go, and ask the same
+    let mut checks = BTreeMap::new();
+    for minor in EXPECTED {
         let facts = Facts {
-            server: Known::Fact {
-                value: format!("v1.{minor}.0"),
-                source: String::new(),
-            },
+            server: known(format!("v1.{minor}.0")),
             nodes: nodes.clone(),
-            cni: Known::Fact {
-                value: Some(keeps_policies.clone()),
-                source: String::new(),
-            },
-            storage_classes: Known::Fact {
-                value: vec![class.clone(), sharing.clone()],
-                source: String::new(),
-            },
-            csi_nodes: Known::Fact {
-                value: drivers.clone(),
-                source: String::new(),
-            },
-            metrics_api: Known::Fact {
-                value: true,
-                source: String::new(),
-            },
-            load_balancer: Known::Fact {
-                value: LoadBalancerFact {
-                    with_address: 1,
-                    ..LoadBalancerFact::default()
-                },
-                source: String::new(),
-            },
+            cni: known(Some(keeps_policies.clone())),
+            storage_classes: known(vec![class.clone(), sharing.clone()]),
+            csi_nodes: known(drivers.clone()),
+            metrics_api: known(true),
+            load_balancer: known(LoadBalancerFact {
+                with_address: 1,
+                ..LoadBalancerFact::default()
+            }),
             ..Facts::default()
         };
-        plan(&suites, &facts, &config).checks
-    });
+        for check in plan(&suites, &facts, &config).checks {
+            if check.disposition == Disposition::Observe {
+                checks.insert(check.id.clone(), check);
+            }
+        }
+    }
     let plan = Plan {
-        checks: checks.collect(),
+        checks: checks.into_values().collect(),
     };
     let objects = manifest::objects(&plan, &uses, account);
     (objects, manifest::paths(&plan, &uses))

@@ -32,7 +32,7 @@ use crate::products;
 use crate::rows::clusters::of_row;
 use crate::rows::policy::{mutating, refusing};
 use crate::rows::validation::Validation;
-use crate::table::{self, NONE, ROWS, Row, asked};
+use crate::table::{self, NONE, ROWS, Row, asked, tries_all};
 use crate::world::{ALL, Outcome, World, ran_of, same, selection_of, trial, within_of};
 
 /// Starts of ids of long checks, each with the term that leaves them out if the row does not change them.
@@ -49,10 +49,27 @@ const OF_PODS: &str = "reject.*[workload=pod*";
 const OF_FACTS: &str = "env.";
 
 /// One run of a healthy cluster for each topology.
-static HEALTHY: LazyLock<Mutex<BTreeMap<String, &'static OnceLock<Healthy>>>> =
-    LazyLock::new(Mutex::default);
+static HEALTHY: LazyLock<Once<Result<RunView, String>>> = LazyLock::new(Once::default);
 
-type Healthy = Result<RunView, String>;
+/// What trials share, by its name: the first that needs it makes it.
+pub(crate) struct Once<T: 'static>(Mutex<BTreeMap<String, &'static OnceLock<T>>>);
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Once<T> {
+    pub(crate) fn of(&self, name: &str, make: impl FnOnce() -> T) -> &'static T {
+        let cell = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = || -> &'static OnceLock<T> { Box::leak(Box::default()) };
+            *known.entry(name.to_owned()).or_insert_with(fresh)
+        };
+        cell.get_or_init(make)
+    }
+}
 
 /// Every row, with each template expanded.
 pub(crate) static EACH: LazyLock<Vec<Row>> = LazyLock::new(|| {
@@ -64,7 +81,16 @@ pub(crate) static EACH: LazyLock<Vec<Row>> = LazyLock::new(|| {
 });
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trials = EACH.iter().map(|row| {
+    let mut tried = BTreeSet::new();
+    // Each push tries a fault of the cluster at one place, on the smallest cluster that has one; each night everywhere
+    let mut is_tried = |row: &&Row| match row.fault.parse::<ProductFault>() {
+        Ok(fault) => tried.insert(fault.kind) || tries_all(),
+        Err(_) => true,
+    };
+    let mut rows: Vec<_> = EACH.iter().collect();
+    rows.sort_by_key(|row| row.topology != "hybrid");
+    let rows = rows.into_iter().filter(|row| is_tried(row));
+    let trials = rows.map(|row| {
         let name = format!("table::{}::{}", row.topology, row.fault);
         trial(name, move || shows(row))
     });
@@ -267,16 +293,11 @@ fn observed(check: &CheckView) -> String {
 
 /// The one run of a healthy topology, with the checks of all areas of its row.
 pub(crate) fn healthy(name: &str) -> Result<&'static RunView, String> {
-    let cell = {
-        let mut known = HEALTHY.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = || -> &'static OnceLock<Healthy> { Box::leak(Box::default()) };
-        *known.entry(name.to_owned()).or_insert_with(fresh)
-    };
     let run = || {
         let row = table::healthy(name);
         seen(row, of_areas(row, &[]))
     };
-    cell.get_or_init(run).as_ref().map_err(Clone::clone)
+    HEALTHY.of(name, run).as_ref().map_err(Clone::clone)
 }
 
 /// The checks of a row's areas, without the long ones whose verdicts it does not change.

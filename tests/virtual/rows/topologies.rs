@@ -12,12 +12,15 @@ use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde::Deserialize;
 use winconform::cli::named_topology;
+use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::record::{CheckView, Exit, RunView, exit};
 use winconform_core::verdict::{Reason, Verdict};
 
+use crate::nodes::gentle::{Pods, few_at_once};
 use crate::products::described;
-use crate::world::{ALL, Outcome, World, ran_of, trial, within_of};
+use crate::rows::Once;
+use crate::world::{ALL, Outcome, World, ran_of, trial, watched, within_of};
 
 /// The product that the others are compared with.
 const BASE: &str = "kubeadm-flannel";
@@ -72,7 +75,33 @@ static EXPECTED: LazyLock<Expected> = LazyLock::new(|| {
     serde_saphyr::from_str(&text).expect("products")
 });
 
-static COMPARED: LazyLock<Result<RunView, String>> = LazyLock::new(|| run(BASE, None));
+/// The one run of the healthy cluster of each product, and how many pods it had on Windows nodes.
+static HEALTHY: LazyLock<Once<Result<(RunView, Pods), String>>> = LazyLock::new(Once::default);
+
+pub(crate) fn healthy_run(name: &str) -> Result<&'static (RunView, Pods), String> {
+    let run = || {
+        let (_, topology) = named_topology(name).ok_or("no topology has this name")?;
+        within_of(topology, 1, async |world: &World| {
+            let before = world.objects();
+            let mut pods = Pods::default();
+            let ran = watched(world, &ALL, &as_demo(world), |event| pods.record(event)).await?;
+            let view = ran.view()?;
+            world.left(&view, &before).await?;
+            Ok((view, pods))
+        })
+    };
+    HEALTHY.of(name, run).as_ref().map_err(Clone::clone)
+}
+
+/// The options of a demo, which runs all checks and allows nothing.
+pub(crate) fn as_demo(world: &World) -> RunOptions {
+    let mut options = world.whole("r0");
+    options.config.outside.load_balancers = false;
+    options.config.outside.metadata = false;
+    options.config.outside.share = None;
+    options.config.allow.clear();
+    options
+}
 
 pub(crate) fn trials() -> Vec<Trial> {
     let each = EXPECTED.products.iter().map(|product| {
@@ -87,34 +116,23 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// A run of all checks, as a demo's.
-pub(super) fn run(name: &str, fault: Option<ProductFault>) -> Result<RunView, String> {
+/// A run of all checks, as a demo's, in a cluster with a fault.
+pub(super) fn run(name: &str, fault: ProductFault) -> Result<RunView, String> {
     let (_, topology) = named_topology(name).ok_or("no topology has this name")?;
     within_of(topology, 1, async |world: &World| {
-        let before = world.objects();
-        let is_healthy = fault.is_none();
-        if let Some(fault) = fault {
-            world.joined.faults().set(fault);
-            world.joined.shown().await;
-        }
-        let mut options = world.whole("r0");
-        options.config.outside.load_balancers = false;
-        options.config.outside.metadata = false;
-        options.config.allow.clear();
+        world.joined.faults().set(fault);
+        world.joined.shown().await;
         let (_alive, signals) = watch::channel(0);
+        let options = as_demo(world);
         let ran = ran_of(&ALL, &world.cluster(), &options, signals, Box::new(|_| {})).await;
-        let view = ran.view()?;
-        if is_healthy {
-            world.left(&view, &before).await?;
-        }
-        Ok(view)
+        ran.view()
     })
 }
 
 fn healthy(product: &Product) -> Outcome {
-    let view = run(&product.name, None)?;
-    let mut wrong = Vec::new();
-    let came = exit(&view);
+    let (view, pods) = healthy_run(&product.name)?;
+    let mut wrong: Vec<_> = few_at_once(view, pods).err().into_iter().collect();
+    let came = exit(view);
     if came != product.exit {
         wrong.push(format!("it came to {came:?}, not {:?}", product.exit));
     }
@@ -150,7 +168,7 @@ fn healthy(product: &Product) -> Outcome {
     };
     wrong.extend(idle(&listed, is_not_applicable));
     wrong.extend(idle(&open, is_ill));
-    let (base, here) = (answered(COMPARED.as_ref()?), answered(&view));
+    let (base, here) = (answered(&healthy_run(BASE)?.0), answered(view));
     for (area, there) in base {
         let here = here.get(area).copied().unwrap_or_default();
         if product.open.is_empty() && here * 100 < there * ANSWERED {
@@ -159,7 +177,7 @@ fn healthy(product: &Product) -> Outcome {
             ));
         }
     }
-    let section = section(product, &view);
+    let section = section(product, view);
     let printed = std::fs::read_to_string(root().join(PAGE)).unwrap_or_default();
     if std::env::var_os(WRITE).is_none() && !printed.contains(&section) {
         wrong.push(format!(
@@ -168,7 +186,7 @@ fn healthy(product: &Product) -> Outcome {
     }
     match wrong.as_slice() {
         [] => Ok(()),
-        wrong => Err(format!("{}\n{}", wrong.join("\n"), described(&view))),
+        wrong => Err(format!("{}\n{}", wrong.join("\n"), described(view))),
     }
 }
 
@@ -281,7 +299,11 @@ fn page() -> Outcome {
              simulated ones are as far as public manifests and documents tell; what is not known of a product is not in them.\n",
         );
         for product in &EXPECTED.products {
-            let _ = write!(text, "\n{}", section(product, &run(&product.name, None)?));
+            let _ = write!(
+                text,
+                "\n{}",
+                section(product, &healthy_run(&product.name)?.0)
+            );
         }
         return std::fs::write(&path, text).map_err(|error| format!("{PAGE}: {error}"));
     }
