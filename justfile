@@ -13,7 +13,7 @@ test *ARGS:
 
 # The table of faults, in memory; FAULT is a part of a row's name
 faults FAULT='table::':
-    cargo test --test virtual -- {{FAULT}}
+    cargo test --test virtual -- --include-ignored {{FAULT}}
 
 # A run on a simulated cluster
 demo *ARGS:

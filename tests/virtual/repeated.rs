@@ -19,7 +19,8 @@ use crate::nodes::ring::two;
 use crate::rows::clusters::of_row;
 use crate::rows::topologies::{as_demo, healthy_run};
 use crate::world::{
-    Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
+    ALL, Outcome, World, lines, ran, selection, took, trial, undisturbed, watched, within,
+    within_of,
 };
 
 /// A check of a Service after the run replaced its backends.
@@ -228,7 +229,7 @@ fn staying() -> Outcome {
             repeat: Repeat::Times(2),
             ..as_demo(world)
         };
-        let ran = undisturbed(&world.cluster(), &options).await;
+        let ran = watched(world, &ALL, &options, |_| {}).await?;
         ran.came_to(Exit::Conformant)?;
         Ok::<_, String>(took(&ran.view()?))
     })?;

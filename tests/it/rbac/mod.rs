@@ -123,7 +123,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         signs: Vec::new(),
         unread: Vec::new(),
     };
-    // By version checks come and go, and ask the same
+    // Checks come and go with versions; what one asks does not depend on them
     let mut checks = BTreeMap::new();
     for minor in EXPECTED {
         let facts = Facts {
