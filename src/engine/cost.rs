@@ -10,6 +10,7 @@ use winconform_core::fixture::is_host_process;
 use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
+use super::fixtures::load::is_bound_to_none;
 use super::fixtures::manifest;
 use super::fixtures::runtime_class::{self, chosen};
 use super::scheduler::room::ALIVE;
@@ -59,7 +60,7 @@ pub fn cost(
             };
             if key.name.is_aimed() {
                 cost.placed += replicas;
-                if stay {
+                if stay && !is_bound_to_none(&object) {
                     let each = each.entry(name.clone()).or_default();
                     each.extend((0..replicas).map(|_| (true, [Quantity::ZERO; 2])));
                 }

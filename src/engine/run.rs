@@ -152,7 +152,7 @@ async fn live(
     };
     let class = chosen(&options.config, &facts).unwrap_or_default();
     let pools = facts.pools();
-    let removal = fits(options, &selected.plan, &facts)?;
+    let removal = when_pods_go(options, &selected.plan, &facts)?;
     let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
@@ -232,7 +232,7 @@ async fn live(
 }
 
 /// When pods go, if the run fits on the nodes. What an earlier run has settled needs no room.
-fn fits(options: &RunOptions, plan: &Plan, facts: &Facts) -> Result<Leave, RunError> {
+fn when_pods_go(options: &RunOptions, plan: &Plan, facts: &Facts) -> Result<Leave, RunError> {
     let short = |stay| shortages(&cost(plan, facts, &options.config, stay), facts);
     let all = short(true);
     let (leave, short) = match options.keep {

@@ -64,7 +64,7 @@ impl Dispatcher {
         let leave = self.removes();
         let mut first = None;
         for fixture in unapplied {
-            if is_last && !self.is_observed(fixture) {
+            if (is_last || leave) && !self.is_observed(fixture) {
                 self.fixtures.set(fixture, FixtureState::Over);
             } else if self.room.is_enough_for(self.fixtures.key(fixture), leave) {
                 self.apply(fixture);
@@ -170,10 +170,13 @@ impl Dispatcher {
         }
     }
 
-    /// Takes note that the pods of a fixture are removed; a repetition that has begun meanwhile has them applied again.
+    /// Takes note that the pods of a fixture are removed. If a repetition has begun meanwhile that needs it, it is applied
+    /// again.
     pub(super) fn has_left(&mut self, key: &FixtureKey) {
         self.becomes(key, FixtureState::Over);
-        self.reapply_removed();
+        if let Some(fixture) = self.fixtures.ix(key).filter(|it| self.is_observed(*it)) {
+            self.reapply(fixture);
+        }
     }
 
     /// Has the fixtures applied again that are removed, and that checks of this repetition need.
