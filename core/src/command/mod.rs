@@ -91,7 +91,8 @@ pub enum Command {
     /// that of SMB; Windows only.
     ReachShare,
     /// Writes a line to the file that the variable [`ON_SHARE`] has the path of, prints it and deletes the file; ends with 1
-    /// where there is none then. As in kubernetes' `test/e2e/windows/gmsa_full.go`; Windows only.
+    /// where there is none after it is written, and with [`NO`] where there is one after it is deleted. As in kubernetes'
+    /// `test/e2e/windows/gmsa_full.go`; Windows only.
     WriteToShare(Token),
     /// Prints what the node's service manager knows of services: whether each runs, how it starts, and what
     /// happens when it fails, each behind a heading; Windows only.

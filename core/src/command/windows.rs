@@ -77,8 +77,10 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::ReachShare => powershell(&reach_share()),
         Command::WriteToShare(line) => {
             let file = format!("%{ON_SHARE}%");
+            let write = format!(">{file} echo {line}& (if not exist {file} exit 1)");
+            // `del` ends with 0 whatever it deletes
             cmd(&format!(
-                ">{file} echo {line}& (if not exist {file} exit 1)& type {file}& del /q {file}"
+                "{write}& type {file}& del /q {file}& if exist {file} exit {NO}"
             ))
         }
         Command::Services(names) => {

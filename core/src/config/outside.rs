@@ -200,10 +200,13 @@ fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
 /// Whether a text is `\\SERVER\SHARE`, perhaps with folders behind it, and one word to `cmd`.
 fn is_of_share(text: &str) -> bool {
     let in_names = |c: char| c.is_ascii_alphanumeric() || ".-_$".contains(c);
-    let is_name = |name: &str| name.chars().all(in_names) && !matches!(name, "" | "." | "..");
+    // Windows drops dots at the end
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(in_names) && !name.ends_with('.');
     let names = text.strip_prefix(r"\\").map(|rest| rest.split('\\'));
     let is_path = names.is_some_and(|mut names| names.clone().count() > 1 && names.all(is_name));
-    is_path && text.len() <= LONGEST_SHARE
+    // The kubelet reads $$ in a variable as $
+    is_path && text.len() <= LONGEST_SHARE && !text.contains("$$")
 }
 
 fn read_targets(

@@ -143,6 +143,7 @@ impl Surroundings<'_> {
     /// Why the configuration does not ask for an assertion that involves the outside.
     fn not_asked(&self, assertion: &PlannedAssertion) -> Option<&'static str> {
         let outside = &self.config.outside;
+        let way_out = self.config.profile.rules().way_out;
         let from_outside =
             assertion.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
         if assertion
@@ -171,11 +172,15 @@ impl Surroundings<'_> {
             });
         }
         let mut needs = assertion.needs.iter();
-        if outside.share.is_none() && needs.any(|(key, _)| key.name.uses_share()) {
-            return Some(
-                "the configuration names no share that pods write to as the account of a credential spec \
-                 (`outside: {share: …}`)",
-            );
+        if needs.any(|(key, _)| key.name.uses_share()) {
+            return match &outside.share {
+                None => Some(
+                    "the configuration names no share that pods write to as the account of a credential spec \
+                     (`outside: {share: …}`)",
+                ),
+                Some(_) if !way_out => Some(NO_WAY_OUT),
+                Some(_) => None,
+            };
         }
         if assertion.test.asks_metadata() && !outside.metadata {
             return Some(
@@ -190,10 +195,12 @@ impl Surroundings<'_> {
             );
         }
         let target = assertion.test.traits().outside?;
-        if !self.config.profile.rules().way_out {
-            return Some("with this profile nothing outside the cluster is observed");
+        if !way_out {
+            return Some(NO_WAY_OUT);
         }
         let none = target.set(outside).is_empty();
         none.then_some("the configuration names nothing outside the cluster (`outside`)")
     }
 }
+
+const NO_WAY_OUT: &str = "with this profile nothing outside the cluster is observed";

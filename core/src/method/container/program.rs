@@ -155,6 +155,9 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
             | Command::ReadVolume(_),
             code,
         ) if ![0, NO].contains(&code) => "the script failed",
+        (Command::WriteToShare(_), NO) => {
+            "the account may not delete the file that it wrote to the share"
+        }
         _ => return None,
     };
     Some(why.to_owned())
@@ -168,6 +171,7 @@ fn meaning(run: &Command, code: i64) -> Option<&'static str> {
         (Command::CpuLimited, NO) => "it got at least three quarters of a processor",
         (Command::MemoryLimited(_), NO) => "it got the memory",
         (Command::ReadPipe, 1) => "no line of the pipe",
+        (Command::WriteToShare(_), 1) => "no file on the share",
         (Command::ReadVolume(_), NO) => "no such file in a volume",
         (Command::FindUser(_), NO) => "net finds no such account",
         (Command::HasAddress(_), 1) => "no adapter has it",

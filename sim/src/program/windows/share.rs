@@ -31,11 +31,12 @@ fn server(path: &str) -> Option<&str> {
     path.strip_prefix(r"\\")?.split('\\').next()
 }
 
-/// `>FILE echo LINE& (if not exist FILE exit 1)& type FILE& del /q FILE`, of a file on a share.
+/// `>FILE echo LINE& (if not exist FILE exit 1)& type FILE& del /q FILE& if exist FILE exit 2`, of a file on a share.
 pub(crate) fn write(call: &Call<'_>, script: &str) -> Option<Ran> {
     let (file, rest) = script.strip_prefix('>')?.split_once(" echo ")?;
     let (line, rest) = rest.split_once("& ")?;
-    if rest != format!("(if not exist {file} exit 1)& type {file}& del /q {file}") {
+    let after = format!("& type {file}& del /q {file}& if exist {file} exit 2");
+    if rest != format!("(if not exist {file} exit 1){after}") {
         return None;
     }
     let path = expanded(call.place(), file);
@@ -46,7 +47,7 @@ pub(crate) fn write(call: &Call<'_>, script: &str) -> Option<Ran> {
     })
 }
 
-/// Whether a server of the domain of the container's credential spec takes it for the account. A kernel of Windows
+/// Whether the server takes the container for the account of its credential spec: here one of its domain does. A kernel of Windows
 /// Server 2019 without its patch offers no account (Kubernetes 1.24, "Windows containers in Kubernetes").
 fn is_let_in(call: &Call<'_>, server: &str) -> bool {
     let world = call.seat.view.world;
@@ -56,6 +57,7 @@ fn is_let_in(call: &Call<'_>, server: &str) -> bool {
     };
     let suffers = |kind| world.suffers(kind, name);
     let domain = call.place().domain.as_ref();
+    let server = server.to_ascii_lowercase();
     let is_of_domain = domain.is_some_and(|domain| server.ends_with(&format!(".{domain}")));
     let is_patched = node.pool != Pool::Windows(Build::Ws2019) || suffers(FaultKind::SharesOffered);
     is_of_domain && is_patched && !suffers(FaultKind::SharesRefused)
