@@ -181,8 +181,10 @@ fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
     let path = fields.read(decoder, "path", |decoder, node| {
         let text = decoder.text(node, "`path`")?;
         if !is_of_share(text) {
-            let hint = r"the path of a folder of a share, such as `\\files.example.com\builds`, of ASCII letters, digits and `.`, `-`, `_`, `$`";
-            decoder.report(node, format!("`{text}` is no such path"), Some(hint.to_owned()));
+            let hint = "the path of a folder of a share, such as `\\\\files.example.com\\builds`, of ASCII \
+                        letters, digits and `.`, `-`, `_`, `$`";
+            let message = format!("`{text}` is no such path");
+            decoder.report(node, message, Some(hint.to_owned()));
             return None;
         }
         Some(text.to_owned())

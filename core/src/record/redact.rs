@@ -166,9 +166,11 @@ fn names_a_secret(name: &str) -> bool {
     if name.contains(['-', '_']) {
         bare = name.replace(['-', '_'], "").into();
     }
-    let is_one = bare.eq_ignore_ascii_case("pwd") || PARTS.is_match(&*bare);
-    let lower = || bare.to_ascii_lowercase();
-    is_one && !lower().ends_with("name") && !lower().contains("credentialspec")
+    if !bare.eq_ignore_ascii_case("pwd") && !PARTS.is_match(&*bare) {
+        return false;
+    }
+    let bare = bare.to_ascii_lowercase();
+    !bare.ends_with("name") && !bare.contains("credentialspec")
 }
 
 /// Finds [`NAMES`], whatever their case: each text of each event is searched for them.
@@ -198,6 +200,7 @@ fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
     let signed = unquoted.unwrap_or(rest).trim_start();
     let option = word.starts_with("--");
     let in_list = signed.strip_prefix(',').filter(|_| unquoted.is_some());
+    // Nothing follows most words, and these need not be compared with names
     if !signed.starts_with([':', '=']) && in_list.is_none() && !option {
         return None;
     }

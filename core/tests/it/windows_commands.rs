@@ -11,7 +11,7 @@ use winconform_core::method::{ExecReply, ExitStatus};
 use crate::tally::Tally;
 use crate::wine;
 
-/// Stands for a file on a share.
+/// A file in place of one on a share.
 const ON_SHARE: &str = "C:\\shared\\wc-1.txt";
 
 /// Runs a command, with these variables in its environment.

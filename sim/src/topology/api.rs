@@ -61,8 +61,8 @@ pub enum Effect {
         /// The reason in the refusal.
         says: String,
     },
-    /// A pod or container that names the one credential spec of a gMSA gets its contents; a pod that names another
-    /// is refused (kubernetes-sigs/windows-gmsa, `admission-webhook/webhook.go` and `kube_client.go`).
+    /// A container that names the one credential spec of a gMSA gets its contents; a pod that names another is
+    /// refused (kubernetes-sigs/windows-gmsa, `admission-webhook/webhook.go` and `kube_client.go`).
     CredentialSpecs {
         /// The name of the webhook.
         webhook: String,

@@ -46,8 +46,8 @@ pub(crate) struct Network {
 impl Default for Network {
     /// The outside servers are those that upstream's tests ask (Kubernetes,
     /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), those that Windows asks to
-    /// detect internet access (Microsoft, NCSI), Cloudflare's resolver, example.com, and a server of shares. The servers and
-    /// the client have addresses from RFC 5737.
+    /// detect internet access (Microsoft, NCSI), Cloudflare's resolver, example.com, and a server of shares. The web
+    /// servers, that of shares and the client have addresses from RFC 5737.
     fn default() -> Self {
         let outside = |names: &[&str], address: [u8; 4], tcp: &[u16], udp: &[u16]| Outside {
             names: names.iter().map(|&name| name.to_owned()).collect(),

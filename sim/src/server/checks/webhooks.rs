@@ -66,14 +66,11 @@ pub(super) fn act(
         Effect::CredentialSpecs { name, domain, .. } => {
             let contents =
                 json!({"CmsPlugins": ["ActiveDirectory"], "DomainJoinConfig": {"DnsName": domain}});
-            let fill_in = |of: &mut Value| {
-                if credential_spec(of) == Some(name) {
-                    let options = &mut of["securityContext"]["windowsOptions"];
-                    options["gmsaCredentialSpec"] = json!(contents.to_string());
-                }
-            };
-            fill_in(spec);
-            spec.items_mut("containers").for_each(fill_in);
+            let containers = spec.items_mut("containers");
+            for container in containers.filter(|one| credential_spec(one) == Some(name)) {
+                let options = &mut container["securityContext"]["windowsOptions"];
+                options["gmsaCredentialSpec"] = json!(contents.to_string());
+            }
         }
     }
     Ok(())
