@@ -77,8 +77,10 @@ impl Pattern {
 
     /// Whether the whole of a name matches.
     pub fn matches(&self, name: &str) -> bool {
-        let begins = self.0.split(['*', '?']).next().unwrap_or_default();
-        name.starts_with(begins) && self.places(name).last() == Some(&true)
+        // Most patterns differ from most names before their first wildcard
+        let literal = self.0.bytes().take_while(|letter| !b"*?".contains(letter));
+        let differs = literal.zip(name.bytes()).any(|(one, other)| one != other);
+        !differs && self.places(name).last() == Some(&true)
     }
 
     /// Whether a check's id matches, or its part before the point, or the claim's id alone: the
@@ -111,7 +113,7 @@ impl Pattern {
                 Part::Name => ('/', None),
                 Part::Point => ('[', Some(']')),
             };
-            places = self.read(&places, before);
+            self.read(&mut places, before);
             // A part has any characters or none: it may pass each literal that it can hold
             for place in 0..self.0.len() {
                 let literal = char::from(self.0.as_bytes()[place]);
@@ -122,7 +124,7 @@ impl Pattern {
                 places[place + 1] |= places[place] && passes;
             }
             if let Some(after) = after {
-                places = self.read(&places, after);
+                self.read(&mut places, after);
             }
         }
         places.last() == Some(&true)
@@ -135,24 +137,24 @@ impl Pattern {
         let mut places = vec![false; self.0.len() + 1];
         places[0] = true;
         self.skip_stars(&mut places);
-        name.chars()
-            .fold(places, |places, character| self.read(&places, character))
+        for character in name.chars() {
+            self.read(&mut places, character);
+        }
+        places
     }
 
-    /// Which places are reached from these by one more character.
-    fn read(&self, places: &[bool], character: char) -> Vec<bool> {
+    /// Makes of these places those that are reached by one more character.
+    fn read(&self, places: &mut [bool], character: char) {
         let pattern = self.0.as_bytes();
-        let mut next = vec![false; places.len()];
-        for place in (0..pattern.len()).filter(|place| places[*place]) {
-            match pattern[place] {
-                b'*' => next[place] = true,
-                b'?' => next[place + 1] = true,
-                literal if char::from(literal) == character => next[place + 1] = true,
-                _ => {}
+        places[pattern.len()] = false;
+        // From the end, for each changes itself and the one behind it
+        for (place, &letter) in pattern.iter().enumerate().rev() {
+            if places[place] && letter != b'*' {
+                places[place] = false;
+                places[place + 1] |= letter == b'?' || char::from(letter) == character;
             }
         }
-        self.skip_stars(&mut next);
-        next
+        self.skip_stars(places);
     }
 
     fn skip_stars(&self, places: &mut [bool]) {

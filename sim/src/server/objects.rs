@@ -71,7 +71,7 @@ pub(crate) fn answer(
         }
         (_, below) => Err(Refusal::unserved(format_args!("this verb of `{below}`"))),
     })?;
-    Ok(respond(code, value.to_string()))
+    Ok(respond(code, value.as_ref()))
 }
 
 /// Refuses fields that the kind does not have, if the client wants that.
@@ -127,10 +127,7 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     let (path, now) = (head.uri.path(), state.wall.now());
     let recorded = &mut state.recorded;
     let (code, answer) = recorded.answer((verb, path, &body), &ask.namespace, now)?;
-    Some(respond(
-        StatusCode::from_u16(code).ok()?,
-        answer.to_string(),
-    ))
+    Some(respond(StatusCode::from_u16(code).ok()?, &answer))
 }
 
 fn form_of(head: &Parts) -> Result<Form, Refusal> {
@@ -141,13 +138,13 @@ fn form_of(head: &Parts) -> Result<Form, Refusal> {
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
     let object = state.live(ask.kind, key)?;
     let body = if ask.subresource == "scale" {
-        scale_of(&object).to_string()
+        scale_of(&object)
     } else if accepts(head, "Table") {
-        table::render(state, ask, &[object]).to_string()
+        table::render(state, ask, &[object])
     } else {
-        object.to_string()
+        return Ok(respond(StatusCode::OK, object.as_ref()));
     };
-    Ok(respond(StatusCode::OK, body))
+    Ok(respond(StatusCode::OK, &body))
 }
 
 /// Reduces an object to its metadata.
@@ -160,7 +157,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     let version = state.store.version();
     if accepts(head, "Table") {
         let table = table::render(state, ask, &items);
-        return Ok(respond(StatusCode::OK, table.to_string()));
+        return Ok(respond(StatusCode::OK, &table));
     }
     let (kind, api_version, items) = match accepts(head, "PartialObjectMetadataList") {
         true => (
@@ -176,8 +173,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
         metadata: json!({"resourceVersion": version.to_string()}),
         items: items.iter().map(AsRef::as_ref).collect(),
     };
-    let list = serde_json::to_string(&list).map_err(Refusal::internal)?;
-    Ok(respond(StatusCode::OK, list))
+    Ok(respond(StatusCode::OK, &list))
 }
 
 #[derive(Serialize)]

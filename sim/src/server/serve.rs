@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Body as HttpBody;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -212,10 +213,11 @@ pub(crate) fn accepts(head: &Parts, form: &str) -> bool {
 
 pub(crate) fn refused(refusal: &Refusal) -> Answer {
     let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    respond(code, refusal.status().to_string())
+    respond(code, &refusal.status())
 }
 
-pub(crate) fn respond(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn respond(code: StatusCode, body: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(body).expect("an object's members have names");
     text(code, "application/json", body)
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
     if let (&Method::POST, ["apis", "authorization.k8s.io", "v1", review]) = (&head.method, &*parts)
     {
         let review = reviewed(review, json(body)?)?;
-        return Ok(respond(StatusCode::CREATED, review.to_string()));
+        return Ok(respond(StatusCode::CREATED, &review));
     }
     let value = match (head.method == Method::GET, &*parts) {
         (true, ["healthz" | "livez" | "readyz", ..]) => {
@@ -54,7 +54,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
         (true, ["openapi", "v3", "apis", group, version]) => document(group, version)?,
         _ => return Err(Refusal::unserved(format_args!("`/{}`", parts.join("/")))),
     };
-    Ok(respond(StatusCode::OK, value.to_string()))
+    Ok(respond(StatusCode::OK, &value))
 }
 
 fn version(git: &str) -> Value {

@@ -40,7 +40,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Re
         "window": "15s",
         "containers": of(shared, key).await?,
     });
-    Ok(respond(StatusCode::OK, metrics.to_string()))
+    Ok(respond(StatusCode::OK, &metrics))
 }
 
 /// What the containers of a pod use, of which there is one at least.
