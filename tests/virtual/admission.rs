@@ -1,8 +1,9 @@
 //! All rejections at a server that refuses every dry run, or that is in trouble: no check passes or fails for
-//! this reason. And a run sends each dry run once.
+//! this reason. And a run sends each dry run once. Whole runs where a webhook drops a field of every pod: no check fails.
 
 use std::collections::BTreeSet;
 
+use hybrid_sim::Effect;
 use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
@@ -17,7 +18,10 @@ use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::{SkipReason, Verdict};
 
-use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within};
+use crate::rows::clusters::of_row;
+use crate::world::{
+    ALL, Outcome, World, ran_of, selection_of, trial, undisturbed, verdicts, within, within_of,
+};
 
 const REJECTIONS: &str = "area=reject";
 
@@ -56,7 +60,41 @@ const TROUBLE: [&str; 7] = [
     "slow=0.1",
 ];
 
+/// Fields of pods that a webhook may drop, but for what containers run, and the affinity, without which no DaemonSet finds
+/// its pods again: with each push the first ones, at night all.
+const DROPPED: [&str; 21] = [
+    "spec.securityContext",
+    "spec.containers[*].env",
+    "spec.containers[*].volumeMounts",
+    "spec.containers[*].lifecycle",
+    "spec.nodeSelector",
+    "spec.containers[*].envFrom",
+    "spec.containers[*].livenessProbe",
+    "spec.containers[*].ports",
+    "spec.containers[*].readinessProbe",
+    "spec.containers[*].resources",
+    "spec.containers[*].securityContext",
+    "spec.containers[*].startupProbe",
+    "spec.dnsPolicy",
+    "spec.hostNetwork",
+    "spec.initContainers",
+    "spec.overhead",
+    "spec.priorityClassName",
+    "spec.restartPolicy",
+    "spec.terminationGracePeriodSeconds",
+    "spec.tolerations",
+    "spec.volumes",
+];
+const WITH_EACH_PUSH: usize = 5;
+
+/// What the documents say of a class holds of no pod then: the webhook drops it after the class has brought it.
+const OF_A_CLASS: &str = "sched.runtime-class[pool=windows-2022]";
+
 pub(crate) fn trials() -> Vec<Trial> {
+    let dropped = DROPPED.iter().enumerate().map(|(at, field)| {
+        let name = format!("what_a_webhook_drops_is_held_against_nobody::{field}");
+        trial(name, move || dropped(field)).with_ignored_flag(at >= WITH_EACH_PUSH)
+    });
     let untold = UNTOLD.map(|fault| {
         let name = format!("rejections::nothing_is_told::{fault}");
         trial(name, move || untold(fault))
@@ -66,7 +104,31 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(name, move || troubled(fault))
     });
     let once = trial("rejections::each_dry_run_is_sent_once", once);
-    untold.into_iter().chain(error).chain([once]).collect()
+    let rejections = untold.into_iter().chain(error).chain([once]);
+    rejections.chain(dropped).collect()
+}
+
+fn dropped(field: &str) -> Outcome {
+    let mut topology = of_row("hybrid");
+    let effect = Effect::Drops(field.parse().expect("a field"));
+    topology.api.effects.push(effect);
+    within_of(topology, 1, async |world| {
+        let options = RunOptions {
+            selection: selection_of(&ALL, &["!area=reject"]),
+            ..world.whole("r1")
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        let view = ran.view()?;
+        let verdicts = verdicts(&view).into_iter();
+        let told = verdicts
+            .filter(|(_, it)| matches!(it, Some(Verdict::Fail | Verdict::LimitationLifted)));
+        let told = told.map(|(id, _)| id).filter(|id| id != OF_A_CLASS);
+        let told: Vec<_> = told.collect();
+        match told.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{told:#?}\n{}", ran.report())),
+        }
+    })
 }
 
 /// The verdicts of all rejections under these faults, without those that the plan skips for the server's

@@ -252,6 +252,23 @@ impl Test {
         self.assertion().needs()
     }
 
+    /// Whether it observes what becomes of the pods of a fixture, or what they do, other than answer; not how they are
+    /// stored.
+    pub fn is_of_pods(&self) -> bool {
+        match self {
+            Self::Status(assertion) => assertion.expectation.has["spec"].is_null(),
+            Self::Log(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::Program(_)
+            | Self::Scenario(_)
+            | Self::State(_) => true,
+            Self::Admission(_) | Self::Fact(_) | Self::Http(_) | Self::Ping(_) | Self::Udp(_) => {
+                false
+            }
+        }
+    }
+
     /// The properties that its method determines.
     pub fn traits(&self) -> Traits {
         self.assertion().traits()

@@ -2,6 +2,7 @@
 
 pub(crate) mod chance;
 pub(crate) mod clock;
+pub(crate) mod field_path;
 pub(crate) mod fields;
 pub(crate) mod lock;
 pub(crate) mod log;

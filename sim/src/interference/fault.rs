@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use strum::VariantNames;
 
-use super::field::{FieldError, FieldPath};
+use crate::base::field_path::{FieldError, FieldPath};
 use crate::interference::kinds::trouble::Trouble;
 
 /// A fault on the way to a server, written `NAME` or `NAME=PARAMETER`.

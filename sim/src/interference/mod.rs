@@ -26,7 +26,6 @@ mod asked;
 mod chance;
 mod cut;
 mod fault;
-mod field;
 pub(crate) mod kinds;
 mod sent;
 mod serve;
@@ -46,8 +45,8 @@ use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
 
+pub use crate::base::field_path::{FieldError, FieldPath};
 pub use fault::{Fault, FaultError, Resources};
-pub use field::{FieldError, FieldPath};
 pub use kinds::trouble::Trouble;
 pub use session::{ExecTrouble, relay};
 

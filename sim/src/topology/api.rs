@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::TaintSpec;
+use crate::base::field_path::FieldPath;
 
 /// What an embedded API server has and does beside the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +51,9 @@ pub enum Effect {
         /// Its image.
         image: String,
     },
+    /// A pod outside `kube-system` loses this field, as where a webhook that was built before the field was sends
+    /// back the whole pod.
+    Drops(FieldPath),
     /// A pod that uses its node's network, and does not declare Windows as its operating system, is refused
     /// unless a binding gives its account, or that of the client that creates it, this `ClusterRole`
     /// (openshift/apiserver-library-go, `pkg/securitycontextconstraints/sccadmission/admission.go`).

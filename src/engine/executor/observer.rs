@@ -135,8 +135,17 @@ impl Observer {
             // costs much. A control of the other system that holds changes nothing
             let is_of_many = key.node.is_some() || self.ix.assertion > 0;
             let was_there = met || observed && prober.as_ref() == Some(key);
-            if is_of_many && was_there || *need == Need::Compared && holds || *need == Need::Played
-            {
+            if is_of_many && was_there || *need == Need::Compared && holds {
+                continue;
+            }
+            let is_about_pods = !holds && self.test.is_of_pods();
+            if *need == Need::Played {
+                if outcome.evaluated.is_ok()
+                    && is_about_pods
+                    && let Some(error) = objects.health(api, since).await.altered
+                {
+                    outcome.evaluated = Err(error);
+                }
                 continue;
             }
             let mut health = objects.health(api, since).await;
@@ -147,7 +156,12 @@ impl Observer {
             }
             // The state of its pods does not count once they had to begin again elsewhere
             if health.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds() {
-                health.changed = objects.health_of_pods(api, since).await.changed;
+                let of_pods = objects.health_of_pods(api, since).await;
+                health.changed = of_pods.changed;
+                health.altered = health.altered.or(of_pods.altered);
+            }
+            if is_about_pods {
+                health.unknown = health.unknown.or(health.altered);
             }
             if let Some(error) = health.changed {
                 report(Changed {
@@ -350,7 +364,8 @@ mod tests {
 
     fn observer(fake: &Fake, test: Test, need: Need) -> Observer {
         let key = FixtureName::LINUX_POD_PROBER.in_pool(None);
-        let objects = AppliedObjects::from_applied(&key, &[fake.get(POD).expect("it was put")]);
+        let objects =
+            AppliedObjects::from_applied(&key, &[], &[fake.get(POD).expect("it was put")]);
         let dependency = Dependency {
             key,
             need,
@@ -621,7 +636,8 @@ mod tests {
         let applied = [POD, SERVICE].map(|path| fake.get(path).expect("it was put"));
         let of = |family| {
             let mut observer = observer(&fake, http(), Need::Ready);
-            let objects = AppliedObjects::from_applied(&observer.dependencies[0].key, &applied);
+            let objects =
+                AppliedObjects::from_applied(&observer.dependencies[0].key, &[], &applied);
             observer.dependencies[0].objects = Arc::new(objects);
             Observer { family, ..observer }
         };

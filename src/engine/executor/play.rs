@@ -18,6 +18,7 @@ use crate::cluster::objects::pods::crashes;
 use crate::cluster::{Condition, Watched, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
+use crate::engine::integrity::alterations::alterations;
 
 /// How many times as long as a step may take it is watched, while the server is away.
 const PATIENCE: u32 = 3;
@@ -25,8 +26,9 @@ const PATIENCE: u32 = 3;
 /// Containers of a pod that crash have all ended by then.
 const ALL_CRASH: Duration = Duration::from_secs(5);
 
-/// The fields of containers that scenarios are about.
-const FIELDS: [&str; 4] = [
+/// The fields that scenarios are about.
+const FIELDS: [&str; 5] = [
+    "terminationGracePeriodSeconds",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
@@ -120,22 +122,16 @@ impl Fixtures {
     /// have changed them.
     fn is_stored_as_sent(&self, play: &Play, pod: &Json) -> Result<()> {
         let sent = self.sent(&play.of, &play.container)?;
-        let grace = "terminationGracePeriodSeconds";
-        let of_spec = sent["spec"][grace] == pod["spec"][grace];
-        let as_sent = |sent: &Json| {
-            let mut stored = pod["spec"]["containers"].as_array().into_iter().flatten();
-            let stored = stored.find(|stored| stored["name"] == sent["name"]);
-            let has = |field| stored.is_some_and(|stored| includes(&stored[field], &sent[field]));
-            FIELDS.into_iter().all(has)
-        };
-        let mut containers = sent["spec"]["containers"].as_array().into_iter().flatten();
-        let of_containers = containers.all(as_sent);
-        if of_spec && of_containers {
-            return Ok(());
+        let fields = alterations(&pod["spec"], &sent["spec"], "spec");
+        let is_about = |at: &String| FIELDS.iter().any(|field| at.contains(field));
+        match fields.into_iter().find(is_about) {
+            None => Ok(()),
+            Some(at) => {
+                let detail =
+                    format!("something in the cluster changed {at} of the pod as it was created");
+                Err(ErrorKind::FixtureChanged.error(detail))
+            }
         }
-        let detail =
-            "somebody changed the grace, the probes or the hooks of the pod as it was created";
-        Err(ErrorKind::FixtureChanged.error(detail))
     }
 
     /// Takes one step; returns what is seen instead of what it waits for, if that does not come.
@@ -277,17 +273,6 @@ fn watched_at(pod: &PodRef) -> String {
 fn unknown(pod: &PodRef) -> ObservationError {
     let detail = format!("pod {} is not there", printable(&pod.name));
     ErrorKind::FixtureChanged.error(detail)
-}
-
-/// Whether a stored value has all that was sent; the server adds defaults.
-fn includes(stored: &Json, sent: &Json) -> bool {
-    match (stored, sent) {
-        (Json::Object(stored), Json::Object(sent)) => sent.iter().all(|(key, sent)| {
-            let stored = stored.get(key);
-            stored.is_some_and(|stored| includes(stored, sent))
-        }),
-        _ => stored == sent,
-    }
 }
 
 #[cfg(test)]

@@ -11,11 +11,13 @@
 //! | an object could not be read | with the objects | is an error |
 //! | an object is not ready | where it has to be | is an error |
 //! | a node that it is aimed at is gone or not Ready | after a failure | is an error |
+//! | one of its pods is stored otherwise than it was sent | after a failure that is not of an answer | is an error |
 //! | none of these | | counts |
 //!
 //! An error of the observation itself stays, unless an object was changed, which is its cause. The executor
 //! finds two errors before: a captive proxy answered, and the result contradicts what the check presumes.
 
+pub(crate) mod alterations;
 pub(crate) mod applied;
 pub(crate) mod fresh_answer;
 pub(crate) mod node_liveness;

@@ -12,9 +12,9 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::Value;
 
+use crate::base::field_path::FieldPath;
 use crate::interference::asked::Asked;
 use crate::interference::fault::Fault;
-use crate::interference::field::FieldPath;
 
 /// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
 const NO_RESIZE: &str = "windows pods cannot be resized";

@@ -50,6 +50,13 @@ pub(super) fn act(
                     "imagePullPolicy": "IfNotPresent", "resources": {}}));
             }
         }
+        Effect::Drops(field) => {
+            if namespace != "kube-system" {
+                let mut pod = json!({"spec": spec.take()});
+                field.remove_from(&mut pod);
+                *spec = pod["spec"].take();
+            }
+        }
         Effect::HostDenied {
             unless,
             client: (of, client),

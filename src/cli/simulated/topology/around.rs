@@ -1,5 +1,6 @@
 //! Reads what is around the nodes of a topology: their network, the API server, the webhooks.
 
+use hybrid_sim::interference::FieldError;
 use hybrid_sim::{ApiSpec, Effect, NetworkMode, NetworkSpec, SecurityGroup};
 use winconform_core::document::{Decoder, Fields, Node, Value};
 
@@ -99,10 +100,11 @@ pub(super) fn read_api(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>) -> Ap
 
 /// What a webhook does: the one key says which.
 fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
-    const KNOWN: [&str; 5] = [
+    const KNOWN: [&str; 6] = [
         "resource",
         "toleration",
         "sidecar",
+        "drops",
         "host-denied",
         "credential-specs",
     ];
@@ -123,6 +125,12 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
         "sidecar" => {
             let [name, image] = read_texts(decoder, node, "`sidecar`", ["name", "image"])?;
             Some(Effect::Sidecar { name, image })
+        }
+        "drops" => {
+            let field = decoder.text(node, "`drops`")?.parse();
+            let reported =
+                field.map_err(|error: FieldError| decoder.report(node, error.to_string(), None));
+            reported.ok().map(Effect::Drops)
         }
         "credential-specs" => {
             let keys = ["webhook", "name", "domain"];

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(found, []);
         let nodes = topology.nodes.iter();
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
-        assert_eq!(topology.api.effects.len(), 5);
+        assert_eq!(topology.api.effects.len(), 6);
         assert_eq!(names, ["linux-a", "linux-b", "win-a", "win-b", "stand-in"]);
     }
 
