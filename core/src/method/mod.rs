@@ -18,7 +18,7 @@ mod vantage;
 
 pub use api::admission::{
     About, Admission, AdmissionExpectation, AdmissionObservation, AdmissionQuery, Alterations,
-    Cause, Change, ContainerKind, Workload,
+    Cause, Change, ContainerKind, Workload, is_blank,
 };
 pub use api::denied::{Denied, lacks_namespace};
 pub use api::disruption::is_disrupted;
@@ -252,21 +252,26 @@ impl Test {
         self.assertion().needs()
     }
 
-    /// Whether it observes what becomes of the pods of a fixture, or what they do, other than answer; not how they are
-    /// stored.
-    pub fn is_of_pods(&self) -> bool {
-        match self {
-            Self::Status(assertion) => assertion.expectation.has["spec"].is_null(),
-            Self::Log(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::Program(_)
-            | Self::Scenario(_)
-            | Self::State(_) => true,
-            Self::Admission(_) | Self::Fact(_) | Self::Http(_) | Self::Ping(_) | Self::Udp(_) => {
-                false
+    /// The fixture whose pods it observes at what they do or what becomes of them, and not at what they answer or how
+    /// they are stored.
+    pub fn observes_pods_of(&self) -> Option<FixtureName> {
+        let observes = match self {
+            Self::Status(assertion) => {
+                let kind = assertion.query.kind;
+                let is_of_pod = matches!(kind, StatusKind::Pod | StatusKind::Events);
+                is_of_pod && assertion.expectation.has["spec"].is_null()
             }
-        }
+            Self::Log(_) | Self::Placement(_) | Self::Program(_) | Self::Scenario(_) => true,
+            _ => false,
+        };
+        let needs = self.needs().into_iter().filter(|_| observes);
+        let mut fixtures = needs.map(|(fixture, _)| fixture);
+        fixtures.find(|fixture| *fixture != FixtureName::NAMESPACES)
+    }
+
+    /// Whether where its pods may run, and with how much, decides what it observes.
+    pub fn is_about_placement(&self) -> bool {
+        matches!(self, Self::Placement(_) | Self::Status(_))
     }
 
     /// The properties that its method determines.

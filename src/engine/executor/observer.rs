@@ -135,17 +135,8 @@ impl Observer {
             // costs much. A control of the other system that holds changes nothing
             let is_of_many = key.node.is_some() || self.ix.assertion > 0;
             let was_there = met || observed && prober.as_ref() == Some(key);
-            if is_of_many && was_there || *need == Need::Compared && holds {
-                continue;
-            }
-            let is_about_pods = !holds && self.test.is_of_pods();
-            if *need == Need::Played {
-                if outcome.evaluated.is_ok()
-                    && is_about_pods
-                    && let Some(error) = objects.health(api, since).await.altered
-                {
-                    outcome.evaluated = Err(error);
-                }
+            if is_of_many && was_there || *need == Need::Compared && holds || *need == Need::Played
+            {
                 continue;
             }
             let mut health = objects.health(api, since).await;
@@ -156,12 +147,7 @@ impl Observer {
             }
             // The state of its pods does not count once they had to begin again elsewhere
             if health.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds() {
-                let of_pods = objects.health_of_pods(api, since).await;
-                health.changed = of_pods.changed;
-                health.altered = health.altered.or(of_pods.altered);
-            }
-            if is_about_pods {
-                health.unknown = health.unknown.or(health.altered);
+                health.changed = objects.health_of_pods(api, since).await.changed;
             }
             if let Some(error) = health.changed {
                 report(Changed {
@@ -196,7 +182,25 @@ impl Observer {
                 outcome.evaluated = Err(error);
             }
         }
+        if outcome.evaluated.is_ok()
+            && !outcome.holds()
+            && let Some(error) = self.altered()
+        {
+            outcome.evaluated = Err(error);
+        }
         outcome
+    }
+
+    /// That the pod whose doings it observes is stored otherwise than it was sent.
+    fn altered(&self) -> Option<ObservationError> {
+        let observed = self.test.observes_pods_of()?;
+        let mut dependencies = self.dependencies.iter();
+        let own = dependencies.find(|dependency| dependency.key.name == observed)?;
+        let altered = own.objects.altered.as_ref()?;
+        match self.test.is_about_placement() {
+            true => altered.error(|_| true),
+            false => altered.of_doings(),
+        }
     }
 
     /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that

@@ -18,7 +18,7 @@ use crate::cluster::objects::pods::crashes;
 use crate::cluster::{Condition, Watched, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
-use crate::engine::integrity::alterations::alterations;
+use crate::engine::integrity::alterations::Altered;
 
 /// How many times as long as a step may take it is watched, while the server is away.
 const PATIENCE: u32 = 3;
@@ -122,16 +122,10 @@ impl Fixtures {
     /// have changed them.
     fn is_stored_as_sent(&self, play: &Play, pod: &Json) -> Result<()> {
         let sent = self.sent(&play.of, &play.container)?;
-        let fields = alterations(&pod["spec"], &sent["spec"], "spec");
-        let is_about = |at: &String| FIELDS.iter().any(|field| at.contains(field));
-        match fields.into_iter().find(is_about) {
-            None => Ok(()),
-            Some(at) => {
-                let detail =
-                    format!("something in the cluster changed {at} of the pod as it was created");
-                Err(ErrorKind::FixtureChanged.error(detail))
-            }
-        }
+        let is_about =
+            |at: &str| at == "spec.containers" || FIELDS.iter().any(|field| at.contains(field));
+        let altered = Altered::between(pod, &sent).and_then(|altered| altered.error(is_about));
+        altered.map_or(Ok(()), Err)
     }
 
     /// Takes one step; returns what is seen instead of what it waits for, if that does not come.

@@ -1,17 +1,52 @@
 //! What of a pod the server stores otherwise than it was sent: a webhook changed it.
 
 use serde_json::Value as Json;
+use winconform_core::method::{ErrorKind, ObservationError, is_blank};
+use winconform_core::text::printable;
 
 /// What others choose without a change of what a pod does: from where its images come, and how often.
 const FREE: [&str; 2] = ["image", "imagePullPolicy"];
 
+/// The fields that say where a pod may run, and with how much.
+const OF_PLACEMENT: [&str; 4] = ["affinity", "priorityClassName", "resources", "tolerations"];
+
+/// The fields of a pod that are stored otherwise than they were sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Altered {
+    fields: Vec<String>,
+    pod: String,
+}
+
+impl Altered {
+    /// The difference of a pod's stored spec from the one sent, if there is one.
+    pub(crate) fn between(stored: &Json, sent: &Json) -> Option<Self> {
+        let fields = alterations(&stored["spec"], &sent["spec"], "spec");
+        let pod = printable(stored["metadata"]["name"].as_str().unwrap_or_default());
+        (!fields.is_empty()).then_some(Self { fields, pod })
+    }
+
+    /// That one of these fields is otherwise.
+    pub(crate) fn error(&self, is_about: impl Fn(&str) -> bool) -> Option<ObservationError> {
+        let mut fields = self.fields.iter();
+        let (at, pod) = (fields.find(|at| is_about(at))?, &self.pod);
+        let detail =
+            format!("something in the cluster changed {at} of pod {pod} as it was created");
+        Some(ErrorKind::FixtureChanged.error(detail))
+    }
+
+    /// That a field is otherwise on which what a pod does depends.
+    pub(crate) fn of_doings(&self) -> Option<ObservationError> {
+        self.error(|at| !OF_PLACEMENT.iter().any(|field| at.contains(field)))
+    }
+}
+
 /// The fields of what was sent that what is stored lacks or has otherwise, such as `spec.containers[main].env`, below
 /// `at`. What is stored has more: the server adds defaults, and webhooks containers.
-pub(crate) fn alterations(stored: &Json, sent: &Json, at: &str) -> Vec<String> {
+fn alterations(stored: &Json, sent: &Json, at: &str) -> Vec<String> {
     match (stored, sent) {
         (Json::Object(stored), Json::Object(sent)) => {
             let sent = sent.iter();
-            let sent = sent.filter(|(key, sent)| !FREE.contains(&key.as_str()) && !sent.is_null());
+            let sent = sent.filter(|(key, sent)| !FREE.contains(&key.as_str()) && !is_blank(sent));
             let below = sent.flat_map(|(key, sent)| {
                 let at = format!("{at}.{key}");
                 match stored.get(key) {
@@ -21,19 +56,16 @@ pub(crate) fn alterations(stored: &Json, sent: &Json, at: &str) -> Vec<String> {
             });
             below.collect()
         }
-        (Json::Array(stored), Json::Array(sent)) => {
+        (Json::Array(stored), Json::Array(sent)) if sent.iter().all(Json::is_object) => {
             let below = sent.iter().flat_map(|sent| {
                 // Mounts of one volume have one name
-                if stored
-                    .iter()
-                    .any(|one| alterations(one, sent, at).is_empty())
-                {
+                let holds = |one| alterations(one, sent, at).is_empty();
+                if stored.iter().any(holds) {
                     return vec![];
                 }
                 let name = sent["name"].as_str();
-                let same = stored
-                    .iter()
-                    .find(|one| name.is_some() && one["name"].as_str() == name);
+                let mut stored = stored.iter();
+                let same = stored.find(|one| name.is_some() && one["name"].as_str() == name);
                 match (same, name) {
                     (Some(one), Some(name)) => alterations(one, sent, &format!("{at}[{name}]")),
                     _ => vec![at.to_owned()],
@@ -54,27 +86,30 @@ mod tests {
     #[test]
     fn what_is_added_is_no_alteration_and_what_is_missing_or_otherwise_is() {
         let mounts = json!([{"name": "v", "mountPath": "a"}, {"name": "v", "mountPath": "b"}]);
-        let sent = json!({"restartPolicy": "Never", "tolerations": [{"key": "a"}], "containers": [
+        let sent = json!({"restartPolicy": "Never", "hostname": "", "containers": [
             {"name": "main", "image": "i", "args": ["a", "b"], "volumeMounts": mounts,
-                "env": [{"name": "E", "value": "1", "valueFrom": null}]}]});
+                "env": [{"name": "E", "value": "1", "valueFrom": null}]}],
+            "tolerations": [{"key": "a", "operator": "Equal", "value": ""}]});
         let proxy = json!({"name": "proxy"});
-        let stored = |policy: &str, tolerations: Json, main: Json| json!({"restartPolicy": policy, "tolerations": tolerations, "containers": [proxy, main]});
-        let main = json!({"name": "main", "image": "mirror/i", "args": ["a", "b"], "resources": {}, "volumeMounts": mounts,
+        let stored = |policy: &str, main: Json| {
+            json!({"restartPolicy": policy, "containers": [proxy, main],
+                "tolerations": [{"key": "b"}, {"key": "a", "operator": "Equal"}]})
+        };
+        let main = json!({"name": "main", "image": "mirror/i", "args": ["a", "b"], "resources": {},
+            "volumeMounts": mounts,
             "env": [{"name": "F", "value": "2"}, {"name": "E", "value": "1"}]});
-        let added = json!([{"key": "b"}, {"key": "a", "operator": "Exists"}]);
-        let alike = stored("Never", added, main.clone());
+        let alike = stored("Never", main.clone());
         assert_eq!(alterations(&alike, &sent, "spec"), Vec::<String>::new());
 
-        let mut bare = main;
-        bare["env"][1]["value"] = json!("2");
-        bare["args"].take();
-        let other = stored("Always", json!([]), bare);
+        let mut other = main;
+        other["env"][1]["value"] = json!("2");
+        other["args"] = json!(["a", "b", "c"]);
         let expected = [
             "spec.containers[main].args",
             "spec.containers[main].env[E].value",
             "spec.restartPolicy",
-            "spec.tolerations",
         ];
+        let other = stored("Always", other);
         assert_eq!(alterations(&other, &sent, "spec"), expected);
     }
 }

@@ -16,7 +16,7 @@ use winconform_core::fixture::{FixtureKey, Need, Until};
 use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, ReadyPod, is_disrupted};
 use winconform_core::text::printable;
 
-use super::alterations::alterations;
+use super::alterations::Altered;
 use super::fresh_answer::FreshAnswer;
 use crate::cluster::objects::kinds::{
     DEPLOYMENTS, Kind, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS, Scope,
@@ -38,8 +38,8 @@ pub(crate) struct AppliedObjects {
     pub(crate) second: ObjectSet,
     /// The pods that its controllers created and assertions are bound to, once it is ready.
     pods: OnceLock<ObjectSet>,
-    /// The specs of its pods as they were sent, each with the pod's name where it has one.
-    sent: Vec<(Option<String>, Json)>,
+    /// That a pod is stored otherwise than it was sent, so that what it does tells nothing of what was sent.
+    pub(crate) altered: Option<Altered>,
     reported: AtomicBool,
 }
 
@@ -61,8 +61,6 @@ struct Object {
     wanted: Wanted,
     /// A pod that assertions are bound to, as it was when it became ready.
     when_ready: OnceLock<ReadyPod>,
-    /// The spec of a pod as it was sent; null for other objects.
-    sent: Json,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +81,6 @@ pub(crate) struct Health {
     pub(crate) unready: Option<ObservationError>,
     /// An object could not be read.
     pub(crate) unknown: Option<ObservationError>,
-    /// A pod is stored otherwise than it was sent, so that what it does tells nothing of what was sent.
-    pub(crate) altered: Option<ObservationError>,
 }
 
 /// A fixture that an assertion depends on.
@@ -97,10 +93,9 @@ pub(crate) struct Dependency {
 }
 
 impl AppliedObjects {
-    /// The applied objects, as the server returned them, and as they were sent. Namespaces are not read: what is in
+    /// The applied objects, as they were sent and as the server returned them. Namespaces are not read: what is in
     /// them goes with them.
     pub(crate) fn from_applied(key: &FixtureKey, sent: &[Json], applied: &[Json]) -> Self {
-        let sent: Vec<_> = sent.iter().filter_map(spec_of_pods).collect();
         let ours = applied
             .iter()
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
@@ -131,18 +126,21 @@ impl AppliedObjects {
                 uid: metadata["uid"].clone(),
                 wanted,
                 when_ready: OnceLock::new(),
-                sent: match *kind == PODS {
-                    true => sent_as(&sent, name),
-                    false => Json::Null,
-                },
             })
         };
         let [own, second] = [first, second]
             .map(|part| ObjectSet::from_objects(part.into_iter().filter_map(object).collect()));
+        let mut pods = applied.iter().filter(|object| object["kind"] == PODS.kind);
+        let altered = pods.find_map(|pod| {
+            let same = |one: &&Json| {
+                one["kind"] == PODS.kind && one["metadata"]["name"] == pod["metadata"]["name"]
+            };
+            Altered::between(pod, sent.iter().find(same)?)
+        });
         Self {
             own,
             second,
-            sent,
+            altered,
             ..Self::default()
         }
     }
@@ -164,7 +162,6 @@ impl AppliedObjects {
                 uid: Json::from(pod.uid.clone()),
                 wanted: Wanted::PodReady,
                 when_ready: pod.clone().into(),
-                sent: sent_as(&self.sent, &pod.name),
             });
         }
         let _ = self.pods.set(ObjectSet::from_objects(objects));
@@ -300,7 +297,6 @@ impl Health {
             restarted: self.restarted.or(other.restarted),
             unready: self.unready.or(other.unready),
             unknown: self.unknown.or(other.unknown),
-            altered: self.altered.or(other.altered),
         }
     }
 }
@@ -351,17 +347,8 @@ impl Object {
         Health {
             unready: unready.map(|s| ErrorKind::FixtureChanged.error(detail(s))),
             restarted,
-            altered: self.altered(object),
             ..Health::default()
         }
-    }
-
-    fn altered(&self, object: &Json) -> Option<ObservationError> {
-        let sent = Some(&self.sent).filter(|sent| !sent.is_null())?;
-        let fields = alterations(&object["spec"], sent, "spec");
-        let (at, shown) = (fields.first()?, &self.shown);
-        let detail = format!("something in the cluster changed {at} of {shown} as it was created");
-        Some(ErrorKind::FixtureChanged.error(detail))
     }
 
     fn changed(&self, how: &str) -> Health {
@@ -379,25 +366,6 @@ impl Object {
             ..Health::default()
         }
     }
-}
-
-/// The spec of a pod, with the pod's name, or of the pods that a controller makes.
-fn spec_of_pods(object: &Json) -> Option<(Option<String>, Json)> {
-    if object["kind"] == PODS.kind {
-        let name = object["metadata"]["name"].as_str().map(str::to_owned);
-        return Some((name, object["spec"].clone()));
-    }
-    let template = object["spec"].get("template")?;
-    Some((None, template["spec"].clone()))
-}
-
-/// The spec of a pod as it was sent: by its name, or as the only template has it; null where several have.
-fn sent_as(sent: &[(Option<String>, Json)], name: &str) -> Json {
-    let named = sent.iter().find(|(of, _)| of.as_deref() == Some(name));
-    let mut templates = sent.iter().filter(|(of, _)| of.is_none());
-    let only = templates.next().filter(|_| templates.next().is_none());
-    let spec = named.or(only).map(|(_, spec)| spec.clone());
-    spec.unwrap_or_default()
 }
 
 /// Why a pod is no longer as assertions are bound to it: it was ended for good, as by an eviction, or has

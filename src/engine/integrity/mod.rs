@@ -11,7 +11,7 @@
 //! | an object could not be read | with the objects | is an error |
 //! | an object is not ready | where it has to be | is an error |
 //! | a node that it is aimed at is gone or not Ready | after a failure | is an error |
-//! | one of its pods is stored otherwise than it was sent | after a failure that is not of an answer | is an error |
+//! | a pod that it observes, and no controller made, is stored otherwise than it was sent | after a failure | is an error |
 //! | none of these | | counts |
 //!
 //! An error of the observation itself stays, unless an object was changed, which is its cause. The executor

@@ -127,7 +127,18 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
             Some(Effect::Sidecar { name, image })
         }
         "drops" => {
-            let field = decoder.text(node, "`drops`")?.parse();
+            let text = decoder.text(node, "`drops`")?;
+            if !text.starts_with("spec.") {
+                let hint =
+                    "the path of a field below `spec`, such as `spec.containers[*].lifecycle`";
+                decoder.report(
+                    node,
+                    format!("`{text}` is no such path"),
+                    Some(hint.to_owned()),
+                );
+                return None;
+            }
+            let field = text.parse();
             let reported =
                 field.map_err(|error: FieldError| decoder.report(node, error.to_string(), None));
             reported.ok().map(Effect::Drops)

@@ -128,7 +128,7 @@ pub(super) fn is_empty(value: &Json) -> bool {
 }
 
 /// Whether Go leaves out every part of a value.
-fn is_blank(value: &Json) -> bool {
+pub fn is_blank(value: &Json) -> bool {
     is_empty(value)
         || value
             .as_object()

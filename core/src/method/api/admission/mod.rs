@@ -16,7 +16,7 @@ use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
-pub use kept::Alterations;
+pub use kept::{Alterations, is_blank};
 pub use object::{ContainerKind, Workload};
 use object::{merge, put, same_place};
 pub use seen::{About, AdmissionObservation, Cause};
