@@ -22,6 +22,7 @@ fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
     // No machine's address (RFC 5737)
     process.env("W_IP", "192.0.2.1");
     process.env("wc_file", ON_SHARE);
+    process.env("CONTAINER_SANDBOX_MOUNT_POINT", "C:");
     let ExecReply {
         stdout,
         stderr,
@@ -56,6 +57,12 @@ fn commands_of_windows_do_what_they_are_for() {
         ("writes", written, 0, "5eed"),
         ("sees a file", Command::Exists(file()), 0, ""),
         ("reads", Command::ReadFile(file()), 0, "5eed"),
+        (
+            "reads below its mount point",
+            Command::ReadFile(path("%CONTAINER_SANDBOX_MOUNT_POINT%\\shared\\note.txt")),
+            0,
+            "5eed",
+        ),
         (
             "writes to a share",
             Command::WriteToShare(token()),
@@ -165,13 +172,19 @@ fn arguments_and_input_arrive_as_they_were_sent() {
     let _alone = wine::alone();
     let stand_in = wine::prefix().with_file_name("arguments.exe");
     std::fs::create_dir_all(wine::prefix().join("drive_c/curl/AMD64")).expect("a folder");
-    // What its scripts do, other tests look at
     let forms: Vec<_> = forms_of_windows()
         .into_iter()
-        .map(|(argv, input)| (stood_in_for(&argv[0]), argv, input))
-        .filter(|(path, ..)| path != "cmd.exe")
+        .filter_map(|(argv, input)| {
+            let calls = calls(&argv)?;
+            Some((calls, argv, input))
+        })
         .collect();
-    let paths: BTreeSet<_> = forms.iter().map(|(path, ..)| path).collect();
+    let paths = forms.iter().flat_map(|(calls, ..)| calls);
+    let paths = paths.filter_map(|call| match call {
+        Call::Echo(_) => None,
+        Call::Program(path, _) => Some(path),
+    });
+    let paths: BTreeSet<_> = paths.collect();
     // All before the first runs: now and then Wine finds no program that was put there just after another was taken away
     let _replaced: Vec<_> = paths
         .iter()
@@ -183,18 +196,24 @@ fn arguments_and_input_arrive_as_they_were_sent() {
     )
     .expect("it is installed");
     let mut tally = Tally::new("arguments and input as a program gets them, and as they are sent");
-    for (path, argv, input) in &forms {
-        let name = path.rsplit('/').next().expect("a name");
+    for (calls, argv, input) in &forms {
+        let names = calls.iter().filter_map(|call| match call {
+            Call::Echo(_) => None,
+            Call::Program(path, _) => path.rsplit('/').next(),
+        });
+        let name = names
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>();
+        let name = name.join(",");
         for in_host_process in [false, true] {
             let mut process = wine::command(argv, in_host_process);
             // Else Wine starts its own
             process.env("WINEDLLOVERRIDES", format!("mscoree,mshtml=;{name}=n"));
             let reply = wine::reply(process, input.as_deref());
-            let lines = argv[1..]
-                .iter()
-                .flat_map(|argument| [argument.as_str(), "\n"]);
-            let sent: String = lines.collect();
-            let arrive = reply.stdout == sent + input.as_deref().unwrap_or_default();
+            let sent: String = calls.iter().flat_map(Call::lines).collect();
+            let arrive =
+                reply.stdout.replace("\r\n", "\n") == sent + input.as_deref().unwrap_or_default();
             let behaviour = match in_host_process {
                 false => "in a process container",
                 true => "in a HostProcess one",
@@ -204,7 +223,57 @@ fn arguments_and_input_arrive_as_they_were_sent() {
         }
     }
     tally.end();
-    for name in ["fsutil.exe", "icacls.exe", "net.exe"] {
+    for name in [
+        "fsutil.exe",
+        "hnsdiag.exe",
+        "icacls.exe",
+        "net.exe",
+        "netsh.exe",
+        "sc.exe",
+    ] {
         assert!(paths.contains(&name.to_owned()), "{paths:?}");
     }
+}
+
+/// What a command has a system do.
+enum Call {
+    /// cmd prints a line.
+    Echo(String),
+    /// The program at a path below the system's folder gets these arguments.
+    Program(String, Vec<String>),
+}
+
+impl Call {
+    /// What is printed where `arguments.exe` stands for programs.
+    fn lines(&self) -> Vec<String> {
+        let arguments = match self {
+            Self::Echo(line) => std::slice::from_ref(line),
+            Self::Program(_, arguments) => arguments,
+        };
+        arguments.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// The calls of a command, one after the other; `None` if it is a script for cmd that does more: other tests look at
+/// what such scripts do.
+fn calls(argv: &[String]) -> Option<Vec<Call>> {
+    let program = stood_in_for(&argv[0]);
+    if program != "cmd.exe" {
+        return Some(vec![Call::Program(program, argv[1..].to_vec())]);
+    }
+    let script = argv
+        .last()
+        .filter(|script| !script.contains(['|', '<', '>', '(', '%']))?;
+    let parts = script
+        .split("& ")
+        .filter(|part| !part.starts_with("del /q "));
+    let calls = parts.map(|part| match part.split_once(' ')? {
+        ("echo", line) => Some(Call::Echo(line.to_owned())),
+        (program, arguments) if program.starts_with("C:\\Windows\\") => {
+            let arguments = arguments.split(' ').map(str::to_owned);
+            Some(Call::Program(stood_in_for(program), arguments.collect()))
+        }
+        _ => None,
+    });
+    calls.collect()
 }

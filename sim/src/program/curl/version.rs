@@ -94,16 +94,14 @@ impl Build {
         by_connect_timeout: bool,
     ) -> String {
         if by_connect_timeout && self.since(7, 78) && !self.since(8, 11) {
-            let why = match (self.since(7, 88), self.os) {
+            return match self.since(7, 88) {
                 // lib/strerror.c, `CURLE_OPERATION_TIMEDOUT`
-                (true, _) => "Timeout was reached",
-                (false, Os::Linux) => "Connection timed out",
-                (false, Os::Windows) => "Timed out",
+                true => format!(
+                    "Failed to connect to {host} port {port} after {millis} ms: Timeout was reached"
+                ),
+                // lib/connect.c, `Curl_is_connected`
+                false => format!("Connection timeout after {millis} ms"),
             };
-            if self.since(7, 88) {
-                return format!("Failed to connect to {host} port {port} after {millis} ms: {why}");
-            }
-            return self.unreachable(host, port, millis, why);
         }
         format!("Connection timed out after {millis} milliseconds")
     }

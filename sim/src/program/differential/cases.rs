@@ -72,21 +72,25 @@ pub(super) const CASES: &[(&[&str], &[&str])] = &[
 
 const LOUD: &[&str] = &["silent", "show-error"];
 
-/// A session of the tool, in which curls of different versions differ, or must not.
-pub(super) const SESSIONS: &[(&[&str], &[&str])] = &[(
-    &[
-        "silent",
-        "show-error",
-        "globoff",
-        "noproxy = \"*\"",
-        "connect-timeout = 4",
-        "max-time = 8",
-        "write-out = \"\\n@@t %{http_code} %{exitcode} %{url_effective}\\n%{stderr}\"",
-    ],
-    &[
-        "{netexec}/hostname",
-        "{refused}/",
-        "{netexec}/echo?msg=a",
-        "{win}/",
-    ],
-)];
+/// Sessions of the tool, in which curls of different versions differ, or must not: several targets, and each way to
+/// fail by itself, since an old curl ends with the first.
+pub(super) const SESSIONS: &[(&[&str], &[&str])] = &[
+    (
+        &[TOLD, "connect-timeout = 4", "max-time = 8"],
+        &[
+            "{netexec}/hostname",
+            "{refused}/",
+            "{netexec}/echo?msg=a",
+            "{win}/",
+        ],
+    ),
+    (&[TOLD, "connect-timeout = 1"], &["{silent}/"]),
+    (&[TOLD, "max-time = 1"], &["{mute}/"]),
+    (&[TOLD], &["{resets}/"]),
+    (&[TOLD], &["{breaks}/"]),
+    (&[TOLD], &["nowhere.invalid/"]),
+];
+
+/// The tool's options, but for limits: an old curl has none below a second.
+const TOLD: &str = "silent\nshow-error\ngloboff\nnoproxy = \"*\"\n\
+    write-out = \"\\n@@t %{http_code} %{exitcode} %{url_effective}\\n%{stderr}\"";
