@@ -164,6 +164,7 @@ pub enum FaultKind {
     LogsCut,
     FilesMissing,
     VariablesLost,
+    HostAliasesLost,
     VolumesApart,
     SubPathHeld,
     VolumesDenied,

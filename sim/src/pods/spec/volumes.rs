@@ -372,6 +372,7 @@ pub(crate) fn files(
             filled: is_filled,
         });
     }
+    mounts.extend(hosts(run, container, suffers(FaultKind::HostAliasesLost)));
     let mut files = Files::new(os, mounts);
     files.honours_modes = suffers(FaultKind::ModesHonoured);
     if suffers(FaultKind::LinksProjected) {
@@ -386,6 +387,31 @@ pub(crate) fn files(
         files.root = run.node.disks.volume(&format!("root of {}", run.uid));
     }
     Ok(files)
+}
+
+/// The hosts file of a Windows pod with host aliases, in short: without names that no check looks for. The kubelet
+/// mounts one in each pod but for `HostProcess` ones (`pkg/kubelet/kubelet_pods.go`, `shouldMountHostsFile` and
+/// `managedHostsFileContent`).
+fn hosts(run: &PodRun, container: &Container, are_lost: bool) -> Option<Mount> {
+    let aliases = run.pod.spec.as_ref()?.host_aliases.as_ref()?;
+    if run.node.pool.os() == Os::Linux || run.host_process(Some(container)) {
+        return None;
+    }
+    let mut text = "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n".to_owned();
+    for alias in aliases.iter().filter(|_| !are_lost) {
+        let names = alias.hostnames.iter().flatten().map(String::as_str);
+        let names: Vec<_> = names.collect();
+        text.push_str(&format!("{}\t{}\n", alias.ip, names.join("\t")));
+    }
+    let volume = Volume::default();
+    volume.fill([("hosts".to_owned(), text.into_bytes())].into());
+    Some(Mount {
+        path: "C:\\Windows\\System32\\drivers\\etc\\hosts".to_owned(),
+        volume,
+        sub_path: "hosts".to_owned(),
+        read_only: false,
+        filled: false,
+    })
 }
 
 #[cfg(test)]
