@@ -196,11 +196,11 @@ impl Observer {
         let observed = self.test.observes_pods_of()?;
         let mut dependencies = self.dependencies.iter();
         let own = dependencies.find(|dependency| dependency.key.name == observed)?;
-        let altered = own.objects.altered.as_ref()?;
-        match self.test.is_about_placement() {
-            true => altered.error(|_| true),
-            false => altered.of_doings(),
-        }
+        let mut altered = own.objects.altered.iter();
+        altered.find_map(|pod| match self.test.is_about_placement() {
+            true => pod.error(|_| true),
+            false => pod.of_doings(),
+        })
     }
 
     /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that

@@ -38,8 +38,8 @@ pub(crate) struct AppliedObjects {
     pub(crate) second: ObjectSet,
     /// The pods that its controllers created and assertions are bound to, once it is ready.
     pods: OnceLock<ObjectSet>,
-    /// That a pod is stored otherwise than it was sent, so that what it does tells nothing of what was sent.
-    pub(crate) altered: Option<Altered>,
+    /// Its pods that are stored otherwise than they were sent, so that what they do tells nothing of what was sent.
+    pub(crate) altered: Vec<Altered>,
     reported: AtomicBool,
 }
 
@@ -130,8 +130,8 @@ impl AppliedObjects {
         };
         let [own, second] = [first, second]
             .map(|part| ObjectSet::from_objects(part.into_iter().filter_map(object).collect()));
-        let mut pods = applied.iter().filter(|object| object["kind"] == PODS.kind);
-        let altered = pods.find_map(|pod| {
+        let pods = applied.iter().filter(|object| object["kind"] == PODS.kind);
+        let altered = pods.filter_map(|pod| {
             let same = |one: &&Json| {
                 one["kind"] == PODS.kind && one["metadata"]["name"] == pod["metadata"]["name"]
             };
@@ -140,7 +140,7 @@ impl AppliedObjects {
         Self {
             own,
             second,
-            altered,
+            altered: altered.collect(),
             ..Self::default()
         }
     }
