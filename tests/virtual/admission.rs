@@ -106,7 +106,14 @@ pub(crate) fn trials() -> Vec<Trial> {
     });
     let once = trial("rejections::each_dry_run_is_sent_once", once);
     let broken = trial("what_a_webhook_does_elsewhere_hides_no_failure", broken);
-    let rejections = untold.into_iter().chain(error).chain([once, broken]);
+    let sidecar = trial(
+        "a_container_that_a_webhook_adds_is_held_against_nobody",
+        sidecar,
+    );
+    let rejections = untold
+        .into_iter()
+        .chain(error)
+        .chain([once, broken, sidecar]);
     rejections.chain(dropped).collect()
 }
 
@@ -138,9 +145,21 @@ fn broken() -> Outcome {
     })
 }
 
-fn dropped(field: &str) -> Outcome {
-    let mut topology = of_row("hybrid");
+fn dropped(field: &'static str) -> Outcome {
     let effect = Effect::Drops(field.parse().expect("a field"));
+    held_against_nobody(effect, &|id| id == OF_A_CLASS && BROUGHT.contains(&field))
+}
+
+/// Every pod gets another container.
+fn sidecar() -> Outcome {
+    let [name, image] =
+        ["proxy", "registry.k8s.io/e2e-test-images/agnhost:2.66.1"].map(str::to_owned);
+    held_against_nobody(Effect::Sidecar { name, image }, &|_| false)
+}
+
+/// With what a webhook does to each pod no check fails, but for those that are so.
+fn held_against_nobody(effect: Effect, is_so: &(dyn Fn(&str) -> bool + Sync)) -> Outcome {
+    let mut topology = of_row("hybrid");
     topology.api.effects.push(effect);
     within_of(topology, 1, async |world| {
         let options = RunOptions {
@@ -152,7 +171,6 @@ fn dropped(field: &str) -> Outcome {
         let verdicts = verdicts(&view).into_iter();
         let told = verdicts
             .filter(|(_, it)| matches!(it, Some(Verdict::Fail | Verdict::LimitationLifted)));
-        let is_so = |id: &String| id == OF_A_CLASS && BROUGHT.contains(&field);
         let told = told.map(|(id, _)| id).filter(|id| !is_so(id));
         let told: Vec<_> = told.collect();
         match told.is_empty() {

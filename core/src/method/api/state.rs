@@ -98,7 +98,7 @@ pub struct ObservedPod {
     pub ready: bool,
     pub deleted: bool,
     pub images: Vec<String>,
-    /// Whether each is the image that the image table has for the pool.
+    /// Whether one is the image that the image table has for the pool: webhooks add containers.
     pub image_of_build: bool,
     /// Why it is not Ready, as far as its status says.
     pub waiting: Option<String>,
@@ -393,8 +393,7 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
         lost: lost_container(pod).map(str::to_owned),
         deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
         ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
-        image_of_build: !images.is_empty()
-            && images.iter().all(|image| Some(image.as_str()) == at.image),
+        image_of_build: images.iter().any(|image| Some(image.as_str()) == at.image),
         images,
         waiting,
     })
