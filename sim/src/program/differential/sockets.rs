@@ -110,9 +110,9 @@ pub(super) fn behaviour(text: &str) -> &'static str {
         ("{refused}", "refuses"),
         ("{silent}", "is silent"),
         ("{mute}", "hangs"),
-        ("{resets}", "resets"),
-        ("{breaks}", "resets in the body"),
-        ("nowhere.invalid", "has no name"),
+        ("{resets}", "is reset"),
+        ("{breaks}", "is reset in the body"),
+        ("nowhere.invalid", "finds no name"),
     ];
     let mut named = named.iter().filter(|(name, _)| text.contains(name));
     let (_, first) = named.next().expect("a server is named");
