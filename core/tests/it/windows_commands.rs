@@ -180,10 +180,7 @@ fn arguments_and_input_arrive_as_they_were_sent() {
         })
         .collect();
     let paths = forms.iter().flat_map(|(calls, ..)| calls);
-    let paths = paths.filter_map(|call| match call {
-        Call::Echo(_) => None,
-        Call::Program(path, _) => Some(path),
-    });
+    let paths = paths.filter_map(Call::program);
     let paths: BTreeSet<_> = paths.collect();
     // All before the first runs: now and then Wine finds no program that was put there just after another was taken away
     let _replaced: Vec<_> = paths
@@ -197,14 +194,9 @@ fn arguments_and_input_arrive_as_they_were_sent() {
     .expect("it is installed");
     let mut tally = Tally::new("arguments and input as a program gets them, and as they are sent");
     for (calls, argv, input) in &forms {
-        let names = calls.iter().filter_map(|call| match call {
-            Call::Echo(_) => None,
-            Call::Program(path, _) => path.rsplit('/').next(),
-        });
-        let name = names
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect::<Vec<_>>();
+        let names = calls.iter().filter_map(Call::program);
+        let names: BTreeSet<_> = names.filter_map(|path| path.rsplit('/').next()).collect();
+        let name = names.into_iter().collect::<Vec<_>>();
         let name = name.join(",");
         for in_host_process in [false, true] {
             let mut process = wine::command(argv, in_host_process);
@@ -244,7 +236,15 @@ enum Call {
 }
 
 impl Call {
-    /// What is printed where `arguments.exe` stands for programs.
+    /// The path of the program, if it is one.
+    fn program(&self) -> Option<&String> {
+        match self {
+            Self::Echo(_) => None,
+            Self::Program(path, _) => Some(path),
+        }
+    }
+
+    /// What is printed where `arguments.exe` is in place of programs.
     fn lines(&self) -> Vec<String> {
         let arguments = match self {
             Self::Echo(line) => std::slice::from_ref(line),

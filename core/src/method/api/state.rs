@@ -98,7 +98,7 @@ pub struct ObservedPod {
     pub ready: bool,
     pub deleted: bool,
     pub images: Vec<String>,
-    /// Whether one is the image that the image table has for the pool: webhooks add containers.
+    /// Whether each is the image that the image table has for the pool, but for containers that a webhook added.
     pub image_of_build: bool,
     /// Why it is not Ready, as far as its status says.
     pub waiting: Option<String>,
@@ -223,7 +223,7 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
     let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
     let pods = there
         .into_iter()
-        .map(|pod| read_pod(pod, at))
+        .map(|pod| read_pod(pod, fixture, at))
         .collect::<Result<Vec<_>, _>>()?;
     // Replacements of pods that the cluster ended may not be Ready yet
     if let Some(pod) = ended.first()
@@ -364,11 +364,19 @@ fn name(object: &Json) -> Result<String> {
         .ok_or_else(|| ErrorKind::UnrecognisedOutput.error("an object without a name"))
 }
 
-fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
+fn read_pod(pod: &Json, of: FixtureName, at: &Bound<'_>) -> Result<ObservedPod> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
-    let images: Vec<_> = list(&pod["spec"]["containers"])
+    let containers = list(&pod["spec"]["containers"]);
+    let images = containers
         .iter()
         .filter_map(|c| text(&c["image"]))
+        .collect();
+    let is_added =
+        |c: &&Json| c["name"].is_string() && of.containers().all(|own| own["name"] != c["name"]);
+    let own: Vec<_> = containers
+        .iter()
+        .filter(|c| !is_added(c))
+        .map(|c| c["image"].as_str())
         .collect();
     let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
     let waiting = list(&pod["status"]["containerStatuses"])
@@ -393,7 +401,7 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
         lost: lost_container(pod).map(str::to_owned),
         deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
         ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
-        image_of_build: images.iter().any(|image| Some(image.as_str()) == at.image),
+        image_of_build: !own.is_empty() && own.iter().all(|image| *image == at.image),
         images,
         waiting,
     })
