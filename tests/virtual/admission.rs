@@ -60,14 +60,16 @@ const TROUBLE: [&str; 7] = [
     "slow=0.1",
 ];
 
-/// Fields of pods that a webhook may drop, but for what containers run, and the affinity, without which no DaemonSet finds
-/// its pods again: with each push the first ones, at night all.
-const DROPPED: [&str; 21] = [
+/// Fields of pods that a webhook may drop, but for the affinity, without which no DaemonSet finds its pods again: with each
+/// push the first ones, at night all.
+const DROPPED: [&str; 23] = [
     "spec.securityContext",
     "spec.containers[*].env",
     "spec.containers[*].volumeMounts",
     "spec.containers[*].lifecycle",
+    "spec.containers[*].command",
     "spec.nodeSelector",
+    "spec.containers[*].args",
     "spec.containers[*].envFrom",
     "spec.containers[*].livenessProbe",
     "spec.containers[*].ports",

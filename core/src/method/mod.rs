@@ -224,6 +224,17 @@ pub enum Test {
     Udp(Assertion<Udp>),
 }
 
+/// Fields of a pod that decide what is observed of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fields {
+    /// All, also where it may run, and with how much.
+    All,
+    /// Those that say what it does.
+    Doings,
+    /// Those that say which programs it runs.
+    Programs,
+}
+
 impl Test {
     fn assertion(&self) -> &dyn AnyAssertion {
         match self {
@@ -252,26 +263,24 @@ impl Test {
         self.assertion().needs()
     }
 
-    /// The fixture whose pods it observes at what they do or what becomes of them, and not at what they answer or how
-    /// they are stored.
-    pub fn observes_pods_of(&self) -> Option<FixtureName> {
-        let observes = match self {
-            Self::Status(assertion) => {
-                let kind = assertion.query.kind;
-                let is_of_pod = matches!(kind, StatusKind::Pod | StatusKind::Events);
-                is_of_pod && assertion.expectation.has["spec"].is_null()
+    /// The fields of its fixtures' pods that decide what it observes; `None` where it observes how objects are stored.
+    pub fn decided_by(&self) -> Option<Fields> {
+        match self {
+            Self::Placement(_) => Some(Fields::All),
+            Self::Status(assertion) => match assertion.query.kind {
+                StatusKind::Pod | StatusKind::Events => {
+                    let has = &assertion.expectation.has;
+                    has["spec"].is_null().then_some(Fields::All)
+                }
+                StatusKind::Job | StatusKind::CronJob => Some(Fields::Doings),
+                _ => None,
+            },
+            Self::Log(_) | Self::Program(_) | Self::Scenario(_) | Self::State(_) => {
+                Some(Fields::Doings)
             }
-            Self::Log(_) | Self::Placement(_) | Self::Program(_) | Self::Scenario(_) => true,
-            _ => false,
-        };
-        let needs = self.needs().into_iter().filter(|_| observes);
-        let mut fixtures = needs.map(|(fixture, _)| fixture);
-        fixtures.find(|fixture| *fixture != FixtureName::NAMESPACES)
-    }
-
-    /// Whether where its pods may run, and with how much, decides what it observes.
-    pub fn is_about_placement(&self) -> bool {
-        matches!(self, Self::Placement(_) | Self::Status(_))
+            Self::Http(_) | Self::Udp(_) => Some(Fields::Programs),
+            _ => None,
+        }
     }
 
     /// The properties that its method determines.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ordered_watch as watch;
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::fixture::{FixtureKey, Need};
@@ -13,6 +14,7 @@ use winconform_core::method::{
 };
 
 use super::shared::Attempt;
+use crate::cluster::Watched;
 use crate::engine::integrity::applied::{AppliedObjects, Dependency};
 use crate::engine::integrity::node_liveness::NodeLiveness;
 use crate::engine::integrity::node_readiness::NodeReadiness;
@@ -42,6 +44,8 @@ pub(crate) struct Observer {
     pub(crate) nodes: NodeReadiness,
     pub(crate) liveness: NodeLiveness,
     pub(crate) recorded: usize,
+    /// The run's pods as they change.
+    pub(crate) pods: watch::Receiver<Watched>,
 }
 
 /// A fixture that is no longer as it was applied.
@@ -191,16 +195,15 @@ impl Observer {
         outcome
     }
 
-    /// That the pod whose doings it observes is stored otherwise than it was sent.
+    /// That a pod that it observes is stored otherwise than it was sent.
     fn altered(&self) -> Option<ObservationError> {
-        let observed = self.test.observes_pods_of()?;
-        let mut dependencies = self.dependencies.iter();
-        let own = dependencies.find(|dependency| dependency.key.name == observed)?;
-        let mut altered = own.objects.altered.iter();
-        altered.find_map(|pod| match self.test.is_about_placement() {
-            true => pod.error(|_| true),
-            false => pod.of_doings(),
-        })
+        let deciding = self.test.decided_by()?;
+        let pods = self.pods.borrow();
+        let altered = |dependency: &Dependency| {
+            let altered = dependency.objects.altered(&pods);
+            altered.iter().find_map(|pod| pod.of(deciding))
+        };
+        self.dependencies.iter().find_map(altered)
     }
 
     /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that
@@ -398,6 +401,7 @@ mod tests {
             nodes: NodeReadiness::default(),
             liveness: NodeLiveness::default(),
             recorded: 100,
+            pods: watch::channel(Watched::default()).1,
         }
     }
 

@@ -357,6 +357,7 @@ impl Executor {
             nodes: self.nodes.clone(),
             liveness: self.liveness.clone(),
             recorded: limits.recorded_reply,
+            pods: self.fixtures.pods.clone(),
         })
     }
 

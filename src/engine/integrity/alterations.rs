@@ -1,7 +1,7 @@
 //! What of a pod the server stores otherwise than it was sent: a webhook changed it.
 
 use serde_json::Value as Json;
-use winconform_core::method::{ErrorKind, ObservationError, is_blank};
+use winconform_core::method::{ErrorKind, Fields, ObservationError, is_blank};
 use winconform_core::text::printable;
 
 /// What others choose without a change of what a pod does: from where its images come, and how often.
@@ -9,6 +9,9 @@ const FREE: [&str; 2] = ["image", "imagePullPolicy"];
 
 /// The fields that say where a pod may run, and with how much.
 const OF_PLACEMENT: [&str; 4] = ["affinity", "priorityClassName", "resources", "tolerations"];
+
+/// The fields that say which programs a pod runs.
+const OF_PROGRAMS: [&str; 3] = [".args", ".command", "spec.containers"];
 
 /// The fields of a pod that are stored otherwise than they were sent.
 #[derive(Clone, Debug)]
@@ -34,9 +37,13 @@ impl Altered {
         Some(ErrorKind::FixtureChanged.error(detail))
     }
 
-    /// That a field is otherwise on which what a pod does depends.
-    pub(crate) fn of_doings(&self) -> Option<ObservationError> {
-        self.error(|at| !OF_PLACEMENT.iter().any(|field| at.contains(field)))
+    /// That one of the fields is otherwise that decide what is observed.
+    pub(crate) fn of(&self, deciding: Fields) -> Option<ObservationError> {
+        self.error(|at| match deciding {
+            Fields::All => true,
+            Fields::Doings => !OF_PLACEMENT.iter().any(|field| at.contains(field)),
+            Fields::Programs => OF_PROGRAMS.iter().any(|field| at.ends_with(field)),
+        })
     }
 }
 

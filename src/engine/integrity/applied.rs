@@ -13,7 +13,9 @@ use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::fixture::{FixtureKey, Need, Until};
-use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, ReadyPod, is_disrupted};
+use winconform_core::method::{
+    ApiRequest, ErrorKind, Fields, ObservationError, ReadyPod, is_disrupted,
+};
 use winconform_core::text::printable;
 
 use super::alterations::Altered;
@@ -24,6 +26,7 @@ use crate::cluster::objects::kinds::{
 use crate::cluster::objects::labels;
 use crate::cluster::objects::pods::readiness;
 use crate::cluster::{Condition, Watched, poll_until, wait_for_objects};
+use crate::engine::fixtures::manifest::pod_template;
 use crate::engine::fixtures::readiness::{addresses, is_of_second, restarts};
 use crate::transport::{Api, pause};
 
@@ -38,8 +41,10 @@ pub(crate) struct AppliedObjects {
     pub(crate) second: ObjectSet,
     /// The pods that its controllers created and assertions are bound to, once it is ready.
     pods: OnceLock<ObjectSet>,
-    /// Its pods that are stored otherwise than they were sent, so that what they do tells nothing of what was sent.
-    pub(crate) altered: Vec<Altered>,
+    /// Its own pods that are stored otherwise than they were sent, so that what they do tells nothing of what was sent.
+    altered: Vec<Altered>,
+    /// The templates of the pods that controllers create, as they were sent.
+    templates: Vec<Json>,
     reported: AtomicBool,
 }
 
@@ -141,8 +146,35 @@ impl AppliedObjects {
             own,
             second,
             altered: altered.collect(),
+            templates: sent.iter().filter_map(template).collect(),
             ..Self::default()
         }
+    }
+
+    /// Its pods that are stored otherwise than they were sent; `pods` are those of the run.
+    pub(crate) fn altered(&self, pods: &Watched) -> Vec<Altered> {
+        let of_controllers = self.templates.iter().flat_map(|template| {
+            let there = pods.objects.values().chain(pods.gone.values());
+            let created = there.filter(|pod| is_from(pod, template));
+            created.filter_map(|pod| Altered::between(pod, template))
+        });
+        self.altered.iter().cloned().chain(of_controllers).collect()
+    }
+
+    /// The error of a fixture that failed, with a field of one of its pods that is stored otherwise, if there is one.
+    pub(crate) fn told_with_what_is_altered(
+        &self,
+        mut error: ObservationError,
+        pods: &Watched,
+    ) -> ObservationError {
+        let altered = self.altered(pods);
+        let mut altered = altered.iter().filter_map(|pod| pod.of(Fields::Doings));
+        if error.kind == ErrorKind::FixtureFailed
+            && let Some(altered) = altered.next()
+        {
+            error.detail = format!("{}; {}", error.detail, altered.detail);
+        }
+        error
     }
 
     /// Takes note of the pods of the ready fixture.
@@ -270,6 +302,19 @@ impl AppliedObjects {
     pub(crate) fn is_news(&self) -> bool {
         !self.reported.swap(true, Ordering::Relaxed)
     }
+}
+
+/// The template of the pods that the controller of an object creates.
+fn template(object: &Json) -> Option<Json> {
+    pod_template(&mut object.clone()).map(|template| template.take())
+}
+
+/// Whether a controller created the pod from the template: it has all of its labels.
+fn is_from(pod: &Json, template: &Json) -> bool {
+    let labels = template["metadata"]["labels"].as_object();
+    let mut labels = labels.into_iter().flatten();
+    !pod["metadata"]["ownerReferences"].is_null()
+        && labels.all(|(key, value)| pod["metadata"]["labels"][key] == *value)
 }
 
 impl ObjectSet {
