@@ -1,5 +1,6 @@
 //! Output of real programs, in tests/transcripts, as the test methods read it.
 
+use std::io::Write;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -45,20 +46,55 @@ impl Transcript {
     }
 }
 
+/// The transcripts of a folder, with their names.
+fn all(folder: &Path) -> Vec<(String, Transcript)> {
+    let files = std::fs::read_dir(folder).expect("the folder of transcripts");
+    let paths = files.map(|file| file.expect("a file").path());
+    let json = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let each = json.map(|path| {
+        let text = std::fs::read_to_string(&path).expect("text");
+        let own = serde_json::from_str(&text).expect("a transcript");
+        (path.display().to_string(), own)
+    });
+    each.collect()
+}
+
 #[test]
 fn every_text_is_read_as_what_it_is() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
     let mut read = 0;
-    for file in std::fs::read_dir(folder).expect("the folder of transcripts") {
-        let path = file.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
-        let own: Transcript = serde_json::from_str(&text).expect("a transcript");
+    for (name, own) in all(&folder) {
         if let Some(expected) = &own.reads {
-            assert_eq!(own.read().as_ref(), Some(expected), "{}", path.display());
+            assert_eq!(own.read().as_ref(), Some(expected), "{name}");
             read += 1;
         }
     }
     assert_eq!(read, READ);
+}
+
+/// Reads what ci/transcripts/record-images.ps1 recorded in images on a Windows machine: each failure of a
+/// curl is one that the tool knows. Nothing answers there, so that each image with a curl has some.
+#[test]
+fn failures_in_recordings_are_known() {
+    let Some(folder) = std::env::var_os("WINCONFORM_RECORDED") else {
+        // This bypasses the test harness, which captures what passing tests print
+        let why = "not run: failures_in_recordings_are_known: WINCONFORM_RECORDED names no folder";
+        writeln!(std::io::stderr(), "{why}").expect("stderr is open");
+        return;
+    };
+    let recorded = all(Path::new(&folder));
+    let curls = recorded.iter().filter(|(_, own)| own.program == "curl");
+    let failures: Vec<_> = curls
+        .flat_map(|(name, own)| curl::failures(&own.text).map(move |failure| (name, failure)))
+        .collect();
+    assert!(!failures.is_empty(), "no failure of a curl is recorded");
+    let unknown = failures
+        .iter()
+        .filter(|(_, (code, text))| curl::classify(*code, text).is_none());
+    let unknown: Vec<_> = unknown
+        .map(|(name, failure)| format!("{name}: {failure:?}"))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
 }
 
 /// How many transcripts have an expected result; with fewer, some text would no longer be read.
