@@ -36,8 +36,9 @@ pub enum Command {
     },
     /// The search list of a Linux pod of agnhost (kubernetes, `test/images/agnhost/dns`).
     DnsSuffix,
-    /// The load balancers of a Windows node's Host Networking Service, behind a heading: without any, `hnsdiag`
-    /// may print nothing. AKS' and RKE2's nodes have it (kubernetes issues 110849 and 135802).
+    /// The address of Service `kubernetes`, and the load balancers of a Windows node's Host Networking Service, each
+    /// behind a heading: without any, `hnsdiag` may print nothing. AKS' and RKE2's nodes have it (kubernetes issues
+    /// 110849 and 135802).
     LoadBalancers,
     /// Prints to both streams and ends with 7, as kubernetes' `test/e2e/windows/volumes.go` reads both.
     Streams(Token),
@@ -102,6 +103,10 @@ pub enum Command {
     CsiProxyPipes,
     /// Prints the dynamic ports of TCP and UDP and the excluded ones, each behind a heading; Windows only.
     Ports,
+    /// Prints the size of each page file, behind a heading; Windows only.
+    PageFiles,
+    /// Prints each volume that BitLocker knows, and whether it protects it, behind a heading; Windows only.
+    Encryption,
 }
 
 /// The name of the pipe that the run's server on a Windows node has, and the line that it writes.

@@ -99,6 +99,8 @@ fn examples() -> Vec<Command> {
         Command::Services(names.into()),
         Command::CsiProxyPipes,
         Command::Ports,
+        Command::PageFiles,
+        Command::Encryption,
     ]);
     all
 }

@@ -31,7 +31,12 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             cmd(&pings(Os::Windows, targets, token, after, "", ping)?.join("& "))
         }
         Command::DnsSuffix => return None,
-        Command::LoadBalancers => headed("hnsdiag", &["list loadbalancers".to_owned()]),
+        Command::LoadBalancers => {
+            let hnsdiag = "C:\\Windows\\System32\\hnsdiag.exe list loadbalancers";
+            cmd(&format!(
+                "echo {HEADING}Service& echo %{KUBERNETES}%& echo {HEADING}load balancers& {hnsdiag}"
+            ))
+        }
         Command::Streams(token) => cmd(&format!("echo {token}& echo E-{token} 1>&2& exit 7")),
         Command::ReadFile(file) => cmd(&format!("type {}", path(file)?)),
         // A digit before `>` would be the number of a stream
@@ -98,11 +103,17 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             };
             headed("netsh", &["tcp", "udp"].map(of).concat())
         }
+        Command::PageFiles => powershell(&page_files()),
+        Command::Encryption => powershell(&encryption()),
     })
 }
 
 /// What a command ends with that lacks the variable or the program that it needs.
 pub(crate) const UNSET: i64 = 64;
+
+/// The variable with the address of Service `kubernetes`, which the kubelet gives each container
+/// (kubernetes, `pkg/kubelet/kubelet_pods.go`, `masterServices`).
+const KUBERNETES: &str = "KUBERNETES_SERVICE_HOST";
 
 /// The last backslash makes a folder of the pipes, which `dir` lists only as a whole.
 const PIPES: &str = "dir /b \\\\.\\pipe\\\\| C:\\Windows\\System32\\findstr.exe /b csi-proxy-";
@@ -135,6 +146,23 @@ fn cpu_limited() -> String {
          $clock = [Diagnostics.Stopwatch]::StartNew(); while ($clock.ElapsedMilliseconds -lt 4000) {{ }}; \
          $own.Refresh(); $used = ($own.TotalProcessorTime - $before).TotalMilliseconds; \
          if ($used -lt 0.75 * $clock.ElapsedMilliseconds) {{ exit 0 }} else {{ exit {NO} }}"
+    )
+}
+
+/// The sizes are in MiB (Microsoft, `Win32_PageFileUsage`).
+fn page_files() -> String {
+    format!(
+        "'{HEADING}page files'; \
+         Get-CimInstance Win32_PageFileUsage | ForEach-Object {{ $_.AllocatedBaseSize }}"
+    )
+}
+
+/// Where BitLocker is not installed, there is no such namespace (Microsoft, `Win32_EncryptableVolume`).
+fn encryption() -> String {
+    format!(
+        "'{HEADING}volumes'; Get-CimInstance -Namespace root/cimv2/Security/MicrosoftVolumeEncryption \
+         -ClassName Win32_EncryptableVolume -ErrorAction SilentlyContinue | \
+         ForEach-Object {{ '{{0}} {{1}}' -f $_.DriveLetter, $_.ProtectionStatus }}"
     )
 }
 

@@ -12,10 +12,11 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 26] = [
+const PROGRAMS: [&str; 28] = [
     "access",
     "cpu-limited",
     "csi-proxy-pipes",
+    "encryption",
     "environment",
     "exists",
     "fill-file",
@@ -27,6 +28,7 @@ const PROGRAMS: [&str; 26] = [
     "links",
     "load-balancers",
     "memory-limited",
+    "page-files",
     "parent-domain",
     "ports",
     "processes",
@@ -284,7 +286,9 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 "cpu-limited" => Command::CpuLimited,
                 "read-pipe" => Command::ReadPipe,
                 "csi-proxy-pipes" => Command::CsiProxyPipes,
+                "encryption" => Command::Encryption,
                 "load-balancers" => Command::LoadBalancers,
+                "page-files" => Command::PageFiles,
                 "parent-domain" => Command::ParentDomain,
                 "ports" => Command::Ports,
                 "processes" => Command::Processes,

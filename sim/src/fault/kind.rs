@@ -205,6 +205,8 @@ pub enum FaultKind {
     CsiProxyMissing,
     DiskLow,
     PortsExcluded,
+    PageFileMissing,
+    DiskEncrypted,
 }
 
 /// The lines of the catalogue, in the order of the kinds.

@@ -227,7 +227,7 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
             ("true" | ":", Os::Linux) if rest.is_empty() => Ran::default(),
             ("echo", _) => match rest.split_once(" > ").filter(|_| os == Os::Linux) {
                 Some((text, path)) => file::write(call.place(), path, plain(text)?),
-                None => echo(os, rest)?,
+                None => echo(call.place(), rest)?,
             },
             (file, Os::Windows) if file.starts_with('>') => {
                 let text = plain(rest.strip_prefix("echo ")?)?;
@@ -253,9 +253,16 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
 /// Marks a step that prints to the error stream.
 const ERROR: &str = "\u{1}";
 
-fn echo(os: Os, text: &str) -> Option<Ran> {
+fn echo(place: &Place, text: &str) -> Option<Ran> {
     let (text, is_error) = cut(text, ERROR);
-    let line = plain(text)?.to_owned() + end_of_line(os);
+    let text = match place.os {
+        Os::Linux => plain(text)?.to_owned(),
+        Os::Windows => {
+            plain(&text.replace('%', ""))?;
+            expanded(place, text)
+        }
+    };
+    let line = text + end_of_line(place.os);
     Some(match is_error {
         true => Ran::complains(line, 0),
         false => Ran::prints(line),

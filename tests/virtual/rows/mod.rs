@@ -256,7 +256,7 @@ fn observed(check: &CheckView) -> String {
     }
     if let Some(told) = observation["told"].as_str() {
         // The Services of the run decide how many
-        let is_count = told.ends_with(" load balancers");
+        let is_count = told.contains(" load balancers, ");
         return told
             .trim_start_matches(|c: char| is_count && c.is_ascii_digit())
             .to_owned();

@@ -1,6 +1,8 @@
 //! What commands tell of a Windows node. Windows says the words in its own language: only numbers, names of ours
 //! and the order of lines count.
 
+use std::net::IpAddr;
+
 use crate::command::{Command, HEADING, ServiceName};
 use crate::method::error::Result;
 use crate::method::exchange::{ExecReply, ExitStatus};
@@ -16,6 +18,8 @@ impl Command {
                 | Self::Services(_)
                 | Self::CsiProxyPipes
                 | Self::Ports
+                | Self::PageFiles
+                | Self::Encryption
         )
     }
 }
@@ -30,7 +34,9 @@ pub(super) fn told(command: &Command, reply: &ExecReply) -> Result<Option<String
         Command::Ports => ports(&parts),
         _ if reply.exit != ExitStatus::Code(0) => return Ok(None),
         Command::FreeSpace(_) => free_space(&reply.stdout),
-        Command::LoadBalancers => parts.first().map(|lines| load_balancers(lines)),
+        Command::LoadBalancers => load_balancers(&parts),
+        Command::PageFiles => parts.first().and_then(|lines| page_files(lines)),
+        Command::Encryption => parts.first().and_then(|lines| encryption(lines)),
         _ => return Ok(None),
     };
     let words = words.ok_or_else(|| reply.unrecognised("an unknown form of output"))?;
@@ -155,17 +161,78 @@ fn free_space(output: &str) -> Option<String> {
     Some(format!("{} of {} GiB are free", words(free), words(all)))
 }
 
-/// A load balancer begins with a line that is not indented, and has its identifier.
-fn load_balancers(lines: &[&str]) -> String {
+fn page_files(lines: &[&str]) -> Option<String> {
+    let sizes = lines.iter().map(|line| line.trim().parse::<u32>().ok());
+    let sizes: Vec<_> = sizes.collect::<Option<_>>()?;
+    Some(match sizes[..] {
+        [] => "no page file".to_owned(),
+        [size] => format!("a page file of {size} MiB"),
+        _ => {
+            let each: Vec<_> = sizes.iter().map(u32::to_string).collect();
+            format!("page files of {} MiB", each.join(" and "))
+        }
+    })
+}
+
+/// Each line has a drive, or a blank in place of its letter, and 0 where BitLocker is off, 1 where it protects
+/// the volume, 2 where that is unknown, as of one that is locked (Microsoft, `GetProtectionStatus`).
+fn encryption(lines: &[&str]) -> Option<String> {
+    let each = lines.iter().map(|line| {
+        let (drive, status) = line.rsplit_once(' ')?;
+        let is = match status {
+            "0" => "is not protected",
+            "1" => "is protected",
+            "2" => "is locked",
+            _ => return None,
+        };
+        let drive = match drive.trim() {
+            "" => "a volume without a letter",
+            letter => letter,
+        };
+        Some(format!("{drive} {is}"))
+    });
+    let each: Vec<_> = each.collect::<Option<_>>()?;
+    Some(match each[..] {
+        [] => "no volume that BitLocker knows".to_owned(),
+        _ => each.join(", "),
+    })
+}
+
+/// A load balancer begins with a line that is not indented, and has its identifier; below it are its addresses.
+fn load_balancers(parts: &[Vec<&str>]) -> Option<String> {
+    let [service, lines] = parts else {
+        return None;
+    };
     let is_id = |word: &str| {
         let groups: Vec<_> = word.split('-').map(str::len).collect();
         groups == [8, 4, 4, 4, 12] && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
     };
     let begins = |line: &&&str| !line.starts_with(' ') && line.split_whitespace().any(is_id);
-    match lines.iter().filter(begins).count() {
-        0 => "no load balancer".to_owned(),
+    let count = match lines.iter().filter(begins).count() {
+        0 => return Some("no load balancer".to_owned()),
+        1 => "a load balancer".to_owned(),
         count => format!("{count} load balancers"),
-    }
+    };
+    // A cluster may give its containers a name in its place
+    let mut addresses = service
+        .iter()
+        .filter_map(|line| line.trim().parse::<IpAddr>().ok());
+    let Some(address) = addresses.next() else {
+        return Some(count);
+    };
+    let words = lines
+        .iter()
+        .flat_map(|line| line.split([' ', ',', ';', '|']));
+    let of_it = match words
+        .filter_map(|word| word.parse().ok())
+        .any(|it: IpAddr| it == address)
+    {
+        true => "one of them",
+        false => "none of them",
+    };
+    Some(format!(
+        "{count}, {of_it} for Service kubernetes ({address})"
+    ))
 }
 
 #[cfg(test)]
@@ -255,13 +322,29 @@ mod tests {
     fn load_balancers_and_pipes_are_counted() {
         let one = "Load Balancer    : 3599612c-54b4-4b9d-9258-4fc5e2100549\n  Virtual IPs      : 172.30.0.1\n  \
             Direct IP IDs    : 78c19c4d-7edf-43bd-ab2a-5ccf97f214fe\n\n";
-        let heading = "@@ list loadbalancers\n";
-        let two = format!("{heading}{one}{one}");
-        assert_eq!(says(&Command::LoadBalancers, 0, &two), "2 load balancers");
-        assert_eq!(
-            says(&Command::LoadBalancers, 0, heading),
-            "no load balancer"
-        );
+        let of =
+            |address: &str, rest: &str| format!("@@ Service\n{address}\n@@ load balancers\n{rest}");
+        let two = format!("{one}{one}");
+        for (address, rest, expected) in [
+            (
+                "172.30.0.1",
+                two.as_str(),
+                "2 load balancers, one of them for Service kubernetes (172.30.0.1)",
+            ),
+            (
+                "172.30.0.10",
+                one,
+                "a load balancer, none of them for Service kubernetes (172.30.0.10)",
+            ),
+            ("api.example", two.as_str(), "2 load balancers"),
+            ("%KUBERNETES_SERVICE_HOST%", one, "a load balancer"),
+            ("172.30.0.1", "", "no load balancer"),
+        ] {
+            assert_eq!(
+                says(&Command::LoadBalancers, 0, &of(address, rest)),
+                expected
+            );
+        }
         assert!(told(&Command::LoadBalancers, &reply(0, "", "")).is_err());
         let pipes = "@@ pipes\ncsi-proxy-disk-v1\n";
         assert_eq!(says(&Command::CsiProxyPipes, 0, pipes), "csi-proxy-disk-v1");
@@ -269,5 +352,33 @@ mod tests {
             says(&Command::CsiProxyPipes, 1, "@@ pipes\n"),
             "no pipe of a CSI proxy"
         );
+    }
+
+    #[test]
+    fn page_files_and_protected_volumes_are_read() {
+        for (lines, expected) in [
+            ("", "no page file"),
+            ("1280\n", "a page file of 1280 MiB"),
+            ("1280\n4096\n", "page files of 1280 and 4096 MiB"),
+        ] {
+            let output = format!("@@ page files\n{lines}");
+            assert_eq!(says(&Command::PageFiles, 0, &output), expected);
+        }
+        for (lines, expected) in [
+            ("", "no volume that BitLocker knows"),
+            (
+                "C: 1\nD: 0\n 0\nE: 2\n",
+                "C: is protected, D: is not protected, a volume without a letter is not protected, E: is locked",
+            ),
+        ] {
+            let output = format!("@@ volumes\n{lines}");
+            assert_eq!(says(&Command::Encryption, 0, &output), expected);
+        }
+        for command in [Command::PageFiles, Command::Encryption] {
+            for unknown in ["", "@@ x\nnone\n"] {
+                assert!(told(&command, &reply(0, unknown, "")).is_err());
+            }
+            assert_eq!(told(&command, &reply(1, "", "Get-CimInstance")), Ok(None));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The variables of a container (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
-//! `makeEnvironmentVariables`): those of its spec, without links to Services.
+//! `makeEnvironmentVariables`): those of its spec, and the address of Service `kubernetes`; no other links to
+//! Services.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::node;
 use crate::pods::course::run::PodRun;
+use crate::world::Key;
 
 /// Variables by name.
 pub(crate) type Env = BTreeMap<String, String>;
@@ -26,6 +28,10 @@ pub(crate) async fn variables(
     if run.suffers(FaultKind::VariablesLost, cluster) {
         return Ok(Arc::new(env));
     }
+    let world = cluster.world();
+    let api_server = world.services.get(&Key::new("default", "kubernetes"));
+    let address = api_server.and_then(|service| service.addresses.first());
+    env.extend(address.map(|address| ("KUBERNETES_SERVICE_HOST".to_owned(), address.to_string())));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     for source in container.env_from.iter().flatten() {
         let (kind, name, optional) = match (&source.config_map_ref, &source.secret_ref) {

@@ -134,6 +134,30 @@ pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
     Some(Ran::prints(texts.collect::<Vec<_>>().concat()))
 }
 
+/// The script that prints the size of each page file.
+pub(crate) const PAGE_FILES: &str = "'@@ page files'; Get-CimInstance Win32_PageFileUsage | ForEach-Object { $_.AllocatedBaseSize }";
+
+/// The script that prints which drives BitLocker protects.
+pub(crate) const ENCRYPTION: &str = "'@@ volumes'; Get-CimInstance -Namespace root/cimv2/Security/MicrosoftVolumeEncryption -ClassName Win32_EncryptableVolume -ErrorAction SilentlyContinue | ForEach-Object { '{0} {1}' -f $_.DriveLetter, $_.ProtectionStatus }";
+
+/// [`PAGE_FILES`]: one that Windows manages, as on a new node.
+pub(crate) fn page_files(call: &Call<'_>) -> Ran {
+    let sizes = match call.seat.suffers(FaultKind::PageFileMissing) {
+        true => "",
+        false => "1280\r\n",
+    };
+    Ran::prints(format!("@@ page files\r\n{sizes}"))
+}
+
+/// [`ENCRYPTION`]: on Windows Server BitLocker is a feature that has to be installed.
+pub(crate) fn encryption(call: &Call<'_>) -> Ran {
+    let drives = match call.seat.suffers(FaultKind::DiskEncrypted) {
+        true => "C: 1\r\n",
+        false => "",
+    };
+    Ran::prints(format!("@@ volumes\r\n{drives}"))
+}
+
 /// `dir /b \\.\pipe\\| findstr /b csi-proxy-`: a node has the pipes, a container those that are mounted, which
 /// is none.
 pub(crate) fn pipes(call: &Call<'_>, rest: &str) -> Option<Ran> {

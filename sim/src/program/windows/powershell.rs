@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::program::forms::Call;
-use crate::program::windows::{folder, pipe, share, system};
+use crate::program::windows::{folder, host, pipe, share, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
@@ -68,6 +68,12 @@ fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
     }
     if let Some(variable) = within(share::REACH) {
         return Some(Started::Ended(share::reach(call, variable)));
+    }
+    if script == host::PAGE_FILES {
+        return Some(Started::Ended(host::page_files(call)));
+    }
+    if script == host::ENCRYPTION {
+        return Some(Started::Ended(host::encryption(call)));
     }
     let limits = &call.place().limits;
     let (ran, is_so) = if script == BUSY {
