@@ -7,7 +7,7 @@ use winconform_core::document::{Diagnostic, Diagnostics, Place, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
-use super::args::{OnClusterArgs, SelectArgs};
+use super::args::{DisruptArgs, OnClusterArgs, SelectArgs};
 use super::error::CliError;
 use super::suites;
 
@@ -24,8 +24,15 @@ pub(crate) struct Settings {
 /// Reads the suites, the config file and the selection.
 pub(crate) fn read(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = load(args.config.as_deref(), &args.select, &suites)?;
+    let mut settings = load(args.config.as_deref(), &args.select, &suites)?;
+    settings.config.disrupt = disrupted(&args.disrupt);
     Ok((suites, settings))
+}
+
+/// The node that may boot.
+pub(crate) fn disrupted(args: &DisruptArgs) -> Option<Placed<String>> {
+    let at = Place::argument("--yes-disrupt");
+    args.yes_disrupt.clone().map(|value| Placed { value, at })
 }
 
 /// Reads the config file and the arguments, and reports all their problems together.

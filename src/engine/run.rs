@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
-use winconform_core::plan::{Plan, Selected, Selection, exclude, plan, pulls, shortages};
+use winconform_core::plan::{Plan, Selected, Selection, disrupt, exclude, plan, pulls, shortages};
 use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
 use winconform_core::suite::Suites;
 
@@ -52,6 +52,7 @@ pub async fn plan_of(
 ) -> Result<(Facts, Selected), RunError> {
     let mut facts = collect_with(&cluster.api, &config.nodes).await;
     exclude(&mut facts, &config.nodes.exclude).map_err(RunError::Configuration)?;
+    disrupt(&facts, config).map_err(|problem| RunError::Configuration(problem.into()))?;
     chosen(config, &facts).map_err(|problem| RunError::Configuration(problem.into()))?;
     let selected = selection.apply(plan(suites, &facts, config), &facts);
     Ok((facts, selected.map_err(RunError::Selection)?))
@@ -277,6 +278,11 @@ pub(crate) fn fixtures(
         pools: Arc::new(pools),
         nodes,
         most: options.config.limits.nodes_observed_from,
+        disrupt: options
+            .config
+            .disrupt
+            .as_ref()
+            .map(|node| node.value.clone()),
         images: Arc::new(options.config.images.clone()),
         storage_classes: Arc::default(),
         share: options.config.outside.share.clone(),

@@ -1,24 +1,26 @@
 //! All interference between harness and server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hybrid_sim::Topology;
 use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use winconform::engine::RunOptions;
+use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::harness::{BROKEN_WORLD, Told, seeds, seeds_of_a_broken_world};
 use crate::products::{self, of_the_way};
-use crate::rows::clusters::of_row;
+use crate::rows::clusters::{disrupted, of_row};
 use crate::rows::policy::mutating;
 use crate::table;
 use crate::troubles::{TROUBLES, tally};
 use crate::world::{
-    Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
+    Outcome, World, of_all_or, ran, selection, trial, undisturbed, verdicts, within, within_of,
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -33,11 +35,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         ]
     });
     let boots = trial("a_node_boots_while_it_is_looked_at", boots);
+    let last = trial("a_node_boots_for_a_check_when_all_else_is_told", last);
     let silent = ["node-reboots", "node-vanishes"].map(|fault| {
         let name = format!("a_node_is_silent_while_it_is_looked_at::{fault}");
         trial(name, move || silent(fault))
     });
-    harness.chain([boots]).chain(silent).collect()
+    harness.chain([boots, last]).chain(silent).collect()
 }
 
 /// The number of the fixture event on Windows at which the node boots.
@@ -113,6 +116,47 @@ fn boots() -> Outcome {
     match right {
         0 => Err("nothing told".to_owned()),
         _ => Ok(()),
+    }
+}
+
+/// What has a node boot is made after the verdicts of all other checks, and on that node.
+fn last() -> Outcome {
+    let node = disrupted("hybrid-boots").expect("it has one");
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lines);
+    let listener = Box::new(move |line: &Line| {
+        let line = match &line.event {
+            Event::Intent(object) => object.name.clone(),
+            Event::Verdict { check, .. } => check.to_string(),
+            _ => return,
+        };
+        seen.lock().expect("no holder panics").push(line);
+    });
+    let view = within(async |world: &World| {
+        let mut options = RunOptions {
+            selection: selection(&["net.after-reboot", "sample.win-webserver", "pod.metrics"]),
+            ..world.whole("r1")
+        };
+        let at = Place::argument("--yes-disrupt");
+        options.config.disrupt = Some(Placed { value: node, at });
+        let (_alive, signals) = watch::channel(0);
+        ran(&world.cluster(), &options, signals, listener)
+            .await
+            .view()
+    })?;
+    let lines = lines.lock().expect("no holder panics");
+    let mut after = lines
+        .iter()
+        .skip_while(|line| !line.starts_with("reboots-"));
+    if after.clone().count() < 5 {
+        return Err(format!("no node boots: {lines:#?}"));
+    }
+    match after.find(|line| line.contains('.') && !line.starts_with("net.after-reboot")) {
+        Some(late) => Err(format!("{late} is told later: {lines:#?}")),
+        None => verdicts(&view)["net.after-reboot[pool=windows-2022]"]
+            .filter(|verdict| *verdict == Verdict::Pass)
+            .map(|_| ())
+            .ok_or_else(|| format!("{lines:#?}")),
     }
 }
 

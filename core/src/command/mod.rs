@@ -107,6 +107,8 @@ pub enum Command {
     PageFiles,
     /// Prints each volume that BitLocker knows, and whether it protects it, behind a heading; Windows only.
     Encryption,
+    /// Has the node boot in five seconds, whatever runs there; Windows only.
+    Reboot,
 }
 
 /// The name of the pipe that the run's server on a Windows node has, and the line that it writes.

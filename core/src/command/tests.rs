@@ -101,6 +101,7 @@ fn examples() -> Vec<Command> {
         Command::Ports,
         Command::PageFiles,
         Command::Encryption,
+        Command::Reboot,
     ]);
     all
 }

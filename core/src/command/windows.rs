@@ -103,6 +103,8 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             };
             headed("netsh", &["tcp", "udp"].map(of).concat())
         }
+        // Later, so that the exec ends before the node does
+        Command::Reboot => system("shutdown", ["/r", "/f", "/t", "5"]),
         Command::PageFiles => powershell(&page_files()),
         Command::Encryption => powershell(&encryption()),
     })

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use strum::{IntoStaticStr, VariantArray};
 
-/// What costs money or takes processors, and so is done only where the configuration allows it.
+/// What costs money, takes processors or ends what others run, and so is done only where the configuration allows it.
 #[derive(
     Clone, Copy, Debug, Eq, IntoStaticStr, JsonSchema, Ord, PartialEq, PartialOrd, VariantArray,
 )]
@@ -14,6 +14,8 @@ pub enum Allowed {
     Storage,
     /// Pods that are busy, so that they are scaled.
     Load,
+    /// A boot of the node that `--yes-disrupt` names.
+    Disruption,
 }
 
 impl Allowed {

@@ -47,8 +47,10 @@ pub struct Config {
     pub runtime_class: Option<Placed<String>>,
     /// What lies outside the cluster.
     pub outside: Outside,
-    /// What it allows although it costs money or takes processors.
+    /// What it allows although it costs money, takes processors or ends what others run.
     pub allow: BTreeSet<Allowed>,
+    /// The node that a run may boot, which the command line alone names.
+    pub disrupt: Option<Placed<String>>,
     /// Time limits.
     pub durations: Durations,
     /// Other limits.

@@ -136,6 +136,7 @@ fn valid(written: Written) -> Config {
         runtime_class: written.fixtures.runtime_class,
         outside: outside::valid(written.outside),
         allow: written.allow,
+        disrupt: None,
         durations,
         limits,
         protected: written.protected,

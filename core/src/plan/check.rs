@@ -158,7 +158,12 @@ impl PlannedAssertion {
         let prober = prober.map(|prober| (prober, Need::Ready));
         let needs = self.needs.iter().cloned().chain(prober);
         let all = needs.flat_map(move |(key, need)| {
-            let beside = beside(&key).map(|key| (key, Need::Ready));
+            // What has the node boot is restarted with it
+            let need_of_it = match key.name.disrupts() {
+                true => Need::Played,
+                false => Need::Ready,
+            };
+            let beside = beside(&key).map(|key| (key, need_of_it));
             [(key, need)].into_iter().chain(beside)
         });
         let compares = self.role == Role::OtherOs;

@@ -165,11 +165,19 @@ impl Surroundings<'_> {
                     "it makes volumes, which may cost money \
                      (allowed by `allow: [storage]` in the configuration)"
                 }
+                Allowed::Disruption => {
+                    "it has a node boot (allowed by `allow: [disruption]` in the configuration, and by \
+                     `--yes-disrupt NODE`)"
+                }
                 Allowed::Load => {
                     "it has pods take a tenth of a processor each \
                      (allowed by `allow: [load]` in the configuration)"
                 }
             });
+        }
+        let mut needs = assertion.needs.iter();
+        if needs.any(|(key, _)| key.name.disrupts() && !self.may_disrupt(key)) {
+            return Some("it has a node boot, and `--yes-disrupt` names none of this pool");
         }
         let mut needs = assertion.needs.iter();
         if needs.any(|(key, _)| key.name.uses_share()) {

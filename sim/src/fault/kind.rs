@@ -207,6 +207,8 @@ pub enum FaultKind {
     PortsExcluded,
     PageFileMissing,
     DiskEncrypted,
+    BootLosesNetwork,
+    BootBreaksSandboxes,
 }
 
 /// The lines of the catalogue, in the order of the kinds.

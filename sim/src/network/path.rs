@@ -203,7 +203,13 @@ impl<'a> Flow<'a> {
                 || there.is_some_and(|there| world.cut((name, node), there))
                 || remote && pod.is_some() && host && overlay
         };
+        // A pod on a node whose network did not outlast a boot
+        let stranded = |end: Option<There<'_>>, has_pod: bool| {
+            end.filter(|(_, node)| has_pod && node.has_booted)
+                .is_some_and(|(name, _)| world.suffers(FaultKind::BootLosesNetwork, name))
+        };
         let lost = remote && (unbuilt(here) || unbuilt(there))
+            || remote && (stranded(here, self.pod.is_some()) || stranded(there, pod.is_some()))
             || self.suffers(FaultKind::NodeVanishes, [here, there])
             || remote && !self.is_let_through([here, there], to)
             || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])

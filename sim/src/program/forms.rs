@@ -121,6 +121,7 @@ const FORMS: &[Form] = &[
     (Windows, "nltest", perhaps, Ends(system::domain)),
     (Windows, "sc", perhaps, Ends(host::service)),
     (Windows, "netsh", perhaps, Ends(host::ports)),
+    (Windows, "shutdown", hosts, Ends(host::shutdown)),
     // AKS' and RKE2's nodes have it (kubernetes issues 110849 and 135802)
     (Windows, "hnsdiag", hosts, Ends(host::load_balancers)),
     (Windows, "icacls", perhaps, Ends(file::access)),

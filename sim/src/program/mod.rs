@@ -75,6 +75,8 @@ pub(crate) struct Place {
     /// Whether its network is one of its own, without an adapter.
     pub(crate) apart: bool,
     pub(crate) limits: Limits,
+    /// Has its node boot, where it is a `HostProcess` container.
+    pub(crate) reboots: Option<Arc<Notify>>,
     /// The beginnings of the paths of its node's named pipes that it finds: those that it mounts.
     pub(crate) pipes: Vec<String>,
 }
@@ -108,6 +110,7 @@ impl Place {
             domain: None,
             apart: false,
             limits: Limits::default(),
+            reboots: None,
             pipes: Vec::new(),
         }
     }

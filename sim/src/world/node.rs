@@ -21,6 +21,8 @@ pub(crate) struct Node {
     pub(crate) network: NetworkSpec,
     /// The revision of its Windows build; 0 on Linux.
     pub(crate) revision: u32,
+    /// Whether it has booted since it joined.
+    pub(crate) has_booted: bool,
 }
 
 impl Node {
@@ -41,6 +43,7 @@ impl Node {
             pod_network,
             network: NetworkSpec::default(),
             revision: pool.build().and_then(revision).unwrap_or(0),
+            has_booted: false,
         }
     }
 

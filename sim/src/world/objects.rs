@@ -36,6 +36,12 @@ impl Nodes {
         self.maps.all.get(name)
     }
 
+    /// Takes note that a node has booted.
+    pub(crate) fn boots(&mut self, name: &str) {
+        let node = Arc::make_mut(&mut self.maps).all.get_mut(name);
+        node.into_iter().for_each(|node| node.has_booted = true);
+    }
+
     pub(crate) fn get_key_value(&self, name: &str) -> Option<(&String, &Node)> {
         self.maps.all.get_key_value(name)
     }

@@ -131,6 +131,17 @@ pub(crate) struct OnClusterArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+    #[command(flatten)]
+    pub(crate) disrupt: DisruptArgs,
+}
+
+/// What may be disrupted.
+#[derive(Args, Debug)]
+pub(crate) struct DisruptArgs {
+    /// Have this Windows node boot after all other checks, to see whether pods on it work again; whatever runs there
+    /// ends. The config file has to allow it, too (`allow: [disruption]`)
+    #[arg(long, value_name = "NODE")]
+    pub(crate) yes_disrupt: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -225,10 +236,10 @@ pub(crate) struct RunArgs {
     pub(crate) id: Option<String>,
     /// Run every check N times, in the same workloads: the worst verdict of a check counts, and a
     /// check whose verdicts differ is flaky
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "yes_disrupt", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: u32,
     /// Run every check again and again for this long, such as 8h; the deadline ends it, too
-    #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with_all = ["repeat", "yes_disrupt"])]
     pub(crate) soak: Option<Duration>,
     /// Resume the run that wrote this record: checks that have a verdict about the cluster keep it.
     /// The cluster, the suites and the config file must be the same

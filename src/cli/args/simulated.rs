@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hybrid_sim::{TimedFault, UnknownFault};
 
-use super::{ReportFormArgs, SelectArgs, SuitesArgs};
+use super::{DisruptArgs, ReportFormArgs, SelectArgs, SuitesArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
         value_name = "PORT",
         num_args = 0..=1,
         default_missing_value = "0",
-        conflicts_with_all = ["pace", "format", "details", "ci", "baseline", "out", "suites", "config", "select", "repeat"]
+        conflicts_with_all = ["pace", "format", "details", "ci", "baseline", "out", "suites", "config", "select", "repeat", "yes_disrupt"]
     )]
     pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
@@ -57,8 +57,10 @@ pub(crate) struct DemoArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+    #[command(flatten)]
+    pub(crate) disrupt: DisruptArgs,
     /// Run every check N times, as `run --repeat` does
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "yes_disrupt", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
     #[command(flatten)]
     pub(crate) shown: ReportFormArgs,

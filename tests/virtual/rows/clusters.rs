@@ -30,6 +30,17 @@ const STORAGE: &str = "-storage";
 /// Two nodes in each pool.
 const PAIRS: &str = "-pairs";
 
+/// The run may have the first node of Windows Server 2022 boot.
+const BOOTS: &str = "-boots";
+
+/// The node that a run of such rows may have boot.
+pub(crate) fn disrupted(name: &str) -> Option<String> {
+    let topology = of_row(name);
+    let mut nodes = topology.nodes.into_iter();
+    let node = nodes.find(|node| node.pool.to_string() == "windows-2022")?;
+    name.ends_with(BOOTS).then_some(node.name)
+}
+
 /// The cluster that a row names: a topology of `demo`, with a suffix for each difference.
 pub(crate) fn of_row(name: &str) -> Topology {
     let mut known = NamedTopology::ALL.iter();
@@ -38,7 +49,7 @@ pub(crate) fn of_row(name: &str) -> Topology {
     let (_, mut topology) = named_topology(known).expect("it is known");
     while !rest.is_empty() {
         let known = [
-            DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, GMSA, STORAGE, PAIRS,
+            DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, GMSA, STORAGE, PAIRS, BOOTS,
         ];
         let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
         let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));

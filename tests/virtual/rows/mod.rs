@@ -24,12 +24,13 @@ use ordered_watch as watch;
 use serde_json::{Value, json};
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
+use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::products;
-use crate::rows::clusters::of_row;
+use crate::rows::clusters::{disrupted, of_row};
 use crate::rows::policy::{mutating, refusing};
 use crate::rows::validation::Validation;
 use crate::table::{self, NONE, ROWS, Row, asked, tries_all};
@@ -148,10 +149,14 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
             Some(validation) => validation.before(client),
             None => client,
         };
-        let options = RunOptions {
+        let mut options = RunOptions {
             selection,
             ..world.whole("r1")
         };
+        options.config.disrupt = disrupted(&row.topology).map(|value| Placed {
+            value,
+            at: Place::argument("--yes-disrupt"),
+        });
         let (_alive, signals) = watch::channel(0);
         let cluster = world.behind(client);
         let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;

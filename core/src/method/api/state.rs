@@ -235,9 +235,10 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
         return Err(ErrorKind::NotApplied.error(detail));
     }
-    // One crashed pod decides, whatever the state of its siblings
+    // One crashed pod decides, whatever the state of its siblings; and pods whose node has booted were Ready before
+    let may_begin = !fixture.disrupts() && !pods.iter().any(has_crashed);
     match pods.iter().find_map(not_begun) {
-        Some(error) if !pods.iter().any(has_crashed) => Err(error),
+        Some(error) if may_begin => Err(error),
         _ => Ok(StateObservation::Pods(pods)),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ordered_watch as watch;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -220,6 +220,8 @@ pub(crate) struct NodeState {
     /// The content of `hostPath` volumes on this node, and of volumes that programs of the node see.
     pub(crate) disks: Arc<Disks>,
     pub(crate) power: watch::Sender<Power>,
+    /// A program of the node has it boot.
+    pub(crate) reboots: Arc<Notify>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
     /// The time of day; the node's own clock may be wrong.
@@ -259,6 +261,7 @@ impl NodeState {
             shown: watch::Sender::new(None),
             disks: Arc::default(),
             power: watch::Sender::new(Power { up: true, boots: 0 }),
+            reboots: Arc::default(),
             pressed: Mutex::default(),
             wall,
         }

@@ -15,7 +15,7 @@ use crate::pods::reporting::events;
 
 const BOOTING: Duration = Duration::from_mins(1);
 
-/// Reboots a node once each time that the fault `node-reboots` begins there.
+/// Reboots a node once each time that the fault `node-reboots` begins there, and when a program there asks for it.
 pub(super) async fn follow(cluster: &Cluster) {
     let mut faults = cluster.faults.changes();
     let mut before = FaultSet::default();
@@ -29,11 +29,20 @@ pub(super) async fn follow(cluster: &Cluster) {
             }
         }
         before = now;
+        let mut asked: FuturesUnordered<_> = cluster
+            .nodes
+            .values()
+            .map(async |node| {
+                node.reboots.notified().await;
+                node
+            })
+            .collect();
         tokio::select! {
             biased;
             // The sender lives in the cluster
             _ = faults.changed() => {}
             Some(()) = booting.next() => {}
+            Some(node) = asked.next() => booting.push(boot(cluster, node)),
         }
     }
 }
@@ -45,6 +54,7 @@ async fn boot(cluster: &Cluster, node: &NodeState) {
         power.up = true;
         power.boots += 1;
     });
+    cluster.change(|world| world.nodes.boots(&node.name));
     if let Err(error) = super::report(cluster, node).await {
         tracing::warn!(node = node.name, %error, "status is not taken");
     }

@@ -137,6 +137,9 @@ impl PodRun {
                 memory: resources::stated(container.resources.as_ref(), true, "memory"),
                 kills: None,
             },
+            reboots: self
+                .host_process(Some(container))
+                .then(|| Arc::clone(&self.node.reboots)),
             pipes: match self.host_process(Some(container)) {
                 true => vec![PIPES.to_owned()],
                 false => pipes(self.pod.spec.as_ref(), container),

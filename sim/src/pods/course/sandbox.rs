@@ -110,7 +110,8 @@ fn refusal(cluster: &Cluster, run: &PodRun, boots: u32, handler: &str) -> Option
     if run.node.pool.os() == Os::Windows && !run.host_network() && !has_address(run) {
         return Some(unlabelled(&id));
     }
-    if run.suffers(FaultKind::SandboxFails, cluster) {
+    let by_boot = boots > 0 && run.suffers(FaultKind::BootBreaksSandboxes, cluster);
+    if by_boot || run.suffers(FaultKind::SandboxFails, cluster) {
         let plugin = match run.node.pool.os() {
             Os::Linux => "bridge",
             Os::Windows => "win-bridge",

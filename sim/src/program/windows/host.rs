@@ -134,6 +134,17 @@ pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
     Some(Ran::prints(texts.collect::<Vec<_>>().concat()))
 }
 
+/// `shutdown /r /f /t 5`; the node is gone before anybody notices whether that was at once.
+pub(crate) fn shutdown(call: &Call<'_>) -> Option<Ran> {
+    let ["/r", "/f", "/t", "5"] = call.words()? else {
+        return None;
+    };
+    if let Some(reboots) = &call.place().reboots {
+        reboots.notify_one();
+    }
+    Some(Ran::default())
+}
+
 /// The script that prints the size of each page file.
 pub(crate) const PAGE_FILES: &str = "'@@ page files'; Get-CimInstance Win32_PageFileUsage | ForEach-Object { $_.AllocatedBaseSize }";
 

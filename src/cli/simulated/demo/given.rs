@@ -24,7 +24,8 @@ pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let mut problems = Vec::new();
     let config = args.config.as_deref();
-    let settings = settings::collect(config, &args.select, &suites, &mut problems)?;
+    let mut settings = settings::collect(config, &args.select, &suites, &mut problems)?;
+    settings.config.disrupt = settings::disrupted(&args.disrupt);
     let before = problems.len();
     let mut topology = topology::look(&args.topology, &mut problems)?;
     let valid = problems.len() == before;

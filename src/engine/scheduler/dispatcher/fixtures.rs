@@ -3,6 +3,7 @@
 use winconform_core::config::Image;
 use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{ErrorKind, ObservationError, SourceKind};
+use winconform_core::plan::PlannedAssertion;
 use winconform_core::verdict::Verdict;
 
 use super::super::command::Command;
@@ -60,6 +61,10 @@ impl Dispatcher {
             .fixtures
             .which(|state| matches!(state, FixtureState::Unapplied));
         unapplied.retain(|fixture| may_apply || Some(*fixture) == namespaces);
+        // What disrupts is made when all other checks are done
+        let all_else_is_done = self.all_else_is_done();
+        unapplied
+            .retain(|fixture| all_else_is_done || !self.fixtures.key(*fixture).name.disrupts());
         let is_last = self.repeat.ends_with(self.repetition);
         let leave = self.removes();
         let mut first = None;
@@ -75,6 +80,15 @@ impl Dispatcher {
         if let Some(first) = first.filter(|_| self.is_idle()) {
             self.apply(first);
         }
+    }
+
+    /// Whether all checks are done but those for which a node boots.
+    fn all_else_is_done(&self) -> bool {
+        let disrupts = |assertion: &PlannedAssertion| {
+            assertion.needs.iter().any(|(key, _)| key.name.disrupts())
+        };
+        let mut open = self.checks.iter().filter(|state| !state.stage.is_done());
+        open.all(|state| state.check.assertions.iter().any(disrupts))
     }
 
     fn apply(&mut self, fixture: FixtureIx) {
@@ -191,9 +205,10 @@ impl Dispatcher {
         }
     }
 
-    /// Takes note that a fixture failed; one that somebody else changed is applied again, once.
+    /// Takes note that a fixture failed; one that somebody else changed is applied again, once, unless its node would
+    /// boot again.
     pub(super) fn fail(&mut self, key: FixtureKey, error: ObservationError) {
-        let changed = error.kind == ErrorKind::FixtureChanged;
+        let changed = error.kind == ErrorKind::FixtureChanged && !key.name.disrupts();
         self.room.started(&key);
         let Some(fixture) = self.fixtures.ix(&key) else {
             return;
