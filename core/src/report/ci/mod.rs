@@ -15,6 +15,10 @@ use crate::text::bound;
 
 /// The most bytes of a summary: GitHub drops one above 1 MiB.
 const SUMMARY: usize = 900 << 10;
+/// What stands behind a report that was cut.
+const REST: &str = "\n… the reports have the rest\n";
+/// How a summary ends.
+const ENDS: &str = "\n</details>\n";
 /// Columns of the reports in a summary.
 const WIDTH: usize = 110;
 
@@ -22,14 +26,19 @@ const WIDTH: usize = 110;
 pub fn summary(view: &RunView) -> String {
     let report = |detail| render(view, WIDTH, Colour::Never, detail);
     let short = fenced(&report(Detail::Short));
-    let begins = format!("### winconform: {}\n\n{short}\n", exit(view).as_str());
+    let begins = format!(
+        "### winconform: {}\n\n{short}\n<details><summary>every check</summary>\n\n",
+        exit(view).as_str()
+    );
     let mut full = report(Detail::Full);
-    let room = SUMMARY.saturating_sub(begins.len());
-    if bound(&mut full, room) {
-        full.push_str("\n… the reports have the rest\n");
+    // The fences of less text are no longer
+    let fences = fenced(&full).len() - full.len();
+    let room = SUMMARY.saturating_sub(begins.len() + fences + ENDS.len());
+    if full.len() > room {
+        bound(&mut full, room.saturating_sub(REST.len()));
+        full.push_str(REST);
     }
-    let full = fenced(&full);
-    format!("{begins}<details><summary>every check</summary>\n\n{full}\n</details>\n")
+    format!("{begins}{}{ENDS}", fenced(&full))
 }
 
 /// A block of code, whose fence is longer than any run of backticks in it: nothing of it is Markdown.
