@@ -8,7 +8,8 @@ use crate::record::{Exit, RunView, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
-/// The most annotations of a kind: GitHub shows ten of a step and drops the others without a word.
+/// The most annotations, and the most kinds of checks in one: GitHub shows ten of a level for a step and drops the
+/// others without a word.
 const MOST: usize = 10;
 /// Columns of a text about checks.
 const WIDTH: usize = 200;
@@ -100,7 +101,7 @@ pub fn harmless(text: &str) -> String {
 }
 
 /// What the run came to unless it is conformant, one for each cause, one for the failures without one, one for the
-/// limitations that are lifted.
+/// limitations that are lifted; what exceeds the most of all is counted in one.
 fn annotations(view: &RunView) -> Vec<Annotation> {
     let (causes, unexplained) = causes(view);
     let level = match exit(view) {
@@ -129,23 +130,21 @@ fn annotations(view: &RunView) -> Vec<Annotation> {
         annotations.extend(of_checks(level, title, ids));
     }
     annotations.sort_by_key(|one| one.level);
-    let more = annotations.len().saturating_sub(MOST - 1);
+    let checks = view.checks.values();
+    let lifted = checks.filter(|check| check.verdict() == Some(Verdict::LimitationLifted));
+    let ids = lifted.map(|check| check.planned.id.as_str());
+    let lifted = of_checks(Level::Notice, "a documented limitation is lifted", ids);
+    let most = MOST - usize::from(lifted.is_some());
+    let more = annotations.len().saturating_sub(most - 1);
     if more > 1 {
-        annotations.truncate(MOST - 1);
+        annotations.truncate(most - 1);
         annotations.push(Annotation {
             level: Level::Warning,
             title: "winconform".to_owned(),
             text: format!("and {more} more: see the reports"),
         });
     }
-    let checks = view.checks.values();
-    let lifted = checks.filter(|check| check.verdict() == Some(Verdict::LimitationLifted));
-    let ids = lifted.map(|check| check.planned.id.as_str());
-    annotations.extend(of_checks(
-        Level::Notice,
-        "a documented limitation is lifted",
-        ids,
-    ));
+    annotations.extend(lifted);
     annotations
 }
 
