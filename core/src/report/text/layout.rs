@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use textwrap::{Options, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
+use crate::plan::Axis;
+
 /// The fewest columns a report is laid out for.
 pub(crate) const NARROWEST: usize = 40;
 
@@ -34,9 +36,7 @@ pub(crate) fn pad(text: &str, to: usize) -> String {
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let words = text.split(' ').filter(|word| !word.is_empty());
     let words: Vec<_> = words.collect();
-    let has_id = words
-        .iter()
-        .any(|word| word.contains("[pool=") && !word.contains('\\'));
+    let has_id = words.iter().any(|word| has_id(word));
     let words = words.join(" ");
     let options = Options::new(limit.max(1))
         .break_words(!has_id)
@@ -45,6 +45,13 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let lines = textwrap::wrap(&words, options).into_iter();
     let lines = lines.filter(|line| !line.is_empty());
     lines.map(Cow::into_owned).collect()
+}
+
+/// Whether a word has the id of a check with its point, and nothing spelled out that might make it any length.
+fn has_id(word: &str) -> bool {
+    let points = word.split('[').skip(1);
+    let mut axes = points.filter_map(|point| Some(point.split_once('=')?.0));
+    axes.any(|axis| axis.parse::<Axis>().is_ok()) && !word.contains('\\')
 }
 
 #[cfg(test)]
@@ -64,7 +71,9 @@ mod tests {
         assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
         assert_eq!(wrap("日本", 1), ["日", "本"]);
         assert!(wrap("", 5).is_empty());
-        let id = "a.b[pool=c,source=d]";
-        assert_eq!(wrap(&format!("check {id}"), 9), ["check", id]);
+        for id in ["a.b[pool=c,source=d]", "a.b/c[source=d]", "a.b[family=c]"] {
+            assert_eq!(wrap(&format!("check {id}"), 9), ["check", id]);
+        }
+        assert_eq!(wrap("[a=b][2001:db8::1]", 9), ["[a=b][200", "1:db8::1]"]);
     }
 }
