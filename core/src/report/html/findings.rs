@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::super::alone::attempts;
 use super::super::findings::blame::Blame;
@@ -19,7 +19,7 @@ use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
 use crate::verdict::Reason;
 
-/// The most bytes of evidence behind one finding, and of all; the record has the rest.
+/// The most bytes of evidence behind one finding, and of all, as they stand in the page; the record has the rest.
 const EACH: usize = 64 << 10;
 const ALL: usize = 5 << 20;
 
@@ -112,7 +112,7 @@ fn finding(view: &RunView, checks: &[(usize, &CheckView)], left: &mut usize) -> 
                 (field("next", Some(printable(&finding.hint))))
             }
             @match seen {
-                Some(seen) if seen.is_empty() => {},
+                Some(seen) if seen.0.is_empty() => {},
                 Some(seen) => details { summary { "what was seen" } pre tabindex="0" { (seen) } },
                 None => p { "What was seen is in the record alone: this page has its share of evidence." },
             }
@@ -138,13 +138,17 @@ fn others(what: &str, checks: &[(usize, &CheckView)]) -> Markup {
 }
 
 /// What the attempts of a check saw, as far as there is room for it.
-fn evidence(check: &CheckView, left: &mut usize) -> Option<String> {
-    let mut seen = attempts(check);
+fn evidence(check: &CheckView, left: &mut usize) -> Option<Markup> {
+    let seen = attempts(check);
+    let PreEscaped(mut seen) = html! { (seen) };
     if bound(&mut seen, EACH) {
+        // Of an escaped character, which is `&`, letters and `;`, no part stays
+        let begun = seen.rfind('&').filter(|at| !seen[*at..].contains(';'));
+        seen.truncate(begun.unwrap_or(seen.len()));
         seen.push_str("\n… the record has the rest\n");
     }
     *left = left.checked_sub(seen.len())?;
-    Some(seen)
+    Some(PreEscaped(seen))
 }
 
 fn lines(excerpt: Excerpt) -> Markup {
