@@ -1,19 +1,21 @@
 //! Findings with their evidence: what failed, could not be told, or is news otherwise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, PreEscaped, html};
 
 use super::super::alone::attempts;
 use super::super::findings::blame::Blame;
 use super::super::findings::excerpt::{self, Excerpt};
-use super::super::findings::finding::{Finding, in_words};
+use super::super::findings::finding::{Finding, in_words, word};
 use super::super::findings::signs::rank;
 use super::super::findings::suspects::{suspects, unoffered};
 use super::super::findings::waivers::raised;
 use super::super::text::folded::{is_amiss, kind_of};
+use super::super::text::layout::fit;
 use super::super::text::summary::seconds;
 use super::mark;
+use super::room::{FULL, Room, list};
 use crate::fixture::FixtureKey;
 use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
@@ -22,12 +24,25 @@ use crate::verdict::Reason;
 /// The most bytes of evidence behind one finding, and of all, as they stand in the page; the record has the rest.
 const EACH: usize = 64 << 10;
 const ALL: usize = 5 << 20;
+/// Columns on why a check is there that the page has no room for in full.
+const REASON: usize = 80;
 
 /// The checks that a failed fixture broke, by their places in the plan.
 type Broken<'v> = BTreeMap<&'v FixtureKey, Vec<(usize, &'v CheckView)>>;
 
-/// The fixtures that failed with what each of them broke, and all other findings.
-pub(super) fn findings(view: &RunView) -> Markup {
+/// The places of the checks that a page shows, to which its maps can lead.
+pub(super) type Shown = BTreeSet<usize>;
+
+/// What the findings of a page have room for, and what they show so far.
+struct Told<'r> {
+    evidence: usize,
+    full: Room,
+    lists: &'r mut Room,
+    shown: Shown,
+}
+
+/// The fixtures that failed with what each of them broke, and all other findings; in full as far as there is room.
+pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
     let blame = Blame::from_view(view);
     let mut broken = Broken::new();
     let mut kinds = BTreeMap::<_, usize>::new();
@@ -47,9 +62,20 @@ pub(super) fn findings(view: &RunView) -> Markup {
         }
     }
     alike.sort_by_key(|checks| checks.first().map(|(_, check)| rank(check.verdict())));
-    let mut left = ALL;
-    html! {
-        (fixtures(view, &blame, &broken))
+    let mut told = Told {
+        evidence: ALL,
+        full: Room::of(FULL),
+        lists,
+        shown: Shown::new(),
+    };
+    let fixtures = fixtures(view, &blame, &broken, &mut told);
+    let full = alike
+        .iter()
+        .map_while(|checks| finding(view, checks, &mut told));
+    let full: Vec<_> = full.collect();
+    let short: Vec<_> = alike.iter().skip(full.len()).flatten().copied().collect();
+    let markup = html! {
+        (fixtures)
         section #findings {
             h2 { "Findings" }
             @if alike.is_empty() && broken.is_empty() {
@@ -61,13 +87,15 @@ pub(super) fn findings(view: &RunView) -> Markup {
                     label { "show findings with " input type="search" id="filter" autocomplete="off"; }
                     " " output for="filter" id="shown" {}
                 }
-                @for checks in &alike { (finding(view, checks, &mut left)) }
+                @for finding in &full { (finding) }
+                (in_short(&short, &mut told))
             }
         }
-    }
+    };
+    (markup, told.shown)
 }
 
-fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>) -> Markup {
+fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>, told: &mut Told<'_>) -> Markup {
     html! {
         @if !blame.roots.is_empty() {
             section #fixtures {
@@ -80,7 +108,7 @@ fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>) -> Markup {
                             (field("suspect", unoffered(view, key, broke.error).map(|it| printable(&it))))
                             (lines(excerpt::of_fixture(view, key)))
                         }
-                        (others("broke", broken.get(key).map_or(&[], Vec::as_slice)))
+                        (others("broke", broken.get(key).map_or(&[], Vec::as_slice), told))
                     }
                 }
             }
@@ -88,51 +116,76 @@ fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>) -> Markup {
     }
 }
 
-/// One finding, with the others of its kind.
-fn finding(view: &RunView, checks: &[(usize, &CheckView)], left: &mut usize) -> Markup {
-    let [(place, check), more @ ..] = checks else {
-        return html! {};
-    };
+/// One finding, with the others of its kind, if there is room for it.
+fn finding(view: &RunView, checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Option<Markup> {
+    let ((place, check), more) = checks.split_first()?;
     let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
-    let seen = evidence(check, left);
     let text = |text: Option<String>| text.map(|text| printable(&text));
     let counts = format!("against the cluster (profile {})", view.started.profile);
-    html! {
+    let head = html! {
+        h3 { (mark(finding.verdict)) " " code { (printable(finding.check.as_str())) } }
+        p { (printable(&check.planned.title)) }
+        dl {
+            (field("cause", text(finding.cause)))
+            (field("expected", text(finding.expected)))
+            (field("seen", text(finding.seen)))
+            (field("waived", view.waiver(check).map(|waiver| printable(&waiver.to_string()))))
+            (field("counts", raised(view, check).then_some(counts)))
+            (field("suspect", text(suspects(view, check))))
+            (lines(excerpt::of_check(view, &check.planned.id)))
+            (field("next", Some(printable(&finding.hint))))
+        }
+    };
+    if !told.full.takes(&head) {
+        return None;
+    }
+    told.shown.insert(*place);
+    Some(html! {
         article.finding id={ "c" (place) } {
-            h3 { (mark(finding.verdict)) " " code { (printable(finding.check.as_str())) } }
-            p { (printable(&check.planned.title)) }
-            dl {
-                (field("cause", text(finding.cause)))
-                (field("expected", text(finding.expected)))
-                (field("seen", text(finding.seen)))
-                (field("waived", view.waiver(check).map(|waiver| printable(&waiver.to_string()))))
-                (field("counts", raised(view, check).then_some(counts)))
-                (field("suspect", text(suspects(view, check))))
-                (lines(excerpt::of_check(view, &check.planned.id)))
-                (field("next", Some(printable(&finding.hint))))
-            }
-            @match seen {
+            (head)
+            @match evidence(check, &mut told.evidence) {
                 Some(seen) if seen.0.is_empty() => {},
                 Some(seen) => details { summary { "what was seen" } pre tabindex="0" { (seen) } },
                 None => p { "What was seen is in the record alone: this page has its share of evidence." },
             }
-            (others("also", more))
+            (others("also", more, told))
         }
-    }
+    })
 }
 
 /// Checks in a list that cells of maps lead to.
-fn others(what: &str, checks: &[(usize, &CheckView)]) -> Markup {
+fn others(what: &str, checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Markup {
+    listed(what, checks, told, |_| html! {})
+}
+
+/// Checks that the page has no room for in full, each with a few words on why it is there.
+fn in_short(checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Markup {
+    listed("in short", checks, told, |check| {
+        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        html! { " " (word(finding.verdict)) ": " (fit(&finding.reason, REASON)) }
+    })
+}
+
+fn listed(
+    what: &str,
+    checks: &[(usize, &CheckView)],
+    told: &mut Told<'_>,
+    says: impl Fn(&CheckView) -> Markup,
+) -> Markup {
+    if checks.is_empty() {
+        return html! {};
+    }
+    let lines = checks.iter().map(|(place, check)| {
+        let id = printable(check.planned.id.as_str());
+        html! { li id={ "c" (place) } { code { (id) } (says(check)) } }
+    });
+    let lines = told.lists.fill(lines);
+    let shown = checks.iter().take(lines.len());
+    told.shown.extend(shown.map(|(place, _)| *place));
     html! {
-        @if !checks.is_empty() {
-            details {
-                summary { (what) " " (counted(checks.len(), "check")) }
-                ul.ids {
-                    @for (place, check) in checks {
-                        li id={ "c" (place) } { code { (printable(check.planned.id.as_str())) } }
-                    }
-                }
-            }
+        details {
+            summary { (what) " " (counted(checks.len(), "check")) }
+            (list(&lines, checks.len()))
         }
     }
 }

@@ -9,6 +9,7 @@ use super::super::findings::waivers::idle;
 use super::super::json::ending;
 use super::super::text::ending::{NOT_TESTED, notices, object, reservations};
 use super::super::text::summary::{context, pools, seconds, selection, server, tally, took_ms};
+use super::room::{CAUSES, Room, list};
 use crate::record::{Exit, RunView, Tally, exit};
 use crate::text::{counted, printable};
 
@@ -94,11 +95,12 @@ pub(super) fn doubts(view: &RunView) -> Markup {
 
 pub(super) fn causes(view: &RunView) -> Markup {
     let (causes, unexplained) = causes_of(view);
+    let mut room = Room::of(CAUSES);
     html! {
         @if !causes.is_empty() || !unexplained.is_empty() {
             section #causes {
                 h2 { "Likely causes" }
-                ol { @for cause in &causes { li { (one(cause)) } } }
+                ol { @for cause in &causes { li { (one(cause, &mut room)) } } }
                 @if !unexplained.is_empty() {
                     p { (counted(unexplained.len(), "check")) " without a known cause." }
                 }
@@ -122,9 +124,13 @@ pub(super) fn since(view: &RunView) -> Markup {
     }
 }
 
-fn one(cause: &Cause<'_>) -> Markup {
+fn one(cause: &Cause<'_>, room: &mut Room) -> Markup {
     let component: &str = cause.component.into();
-    let more = cause.checks.len().saturating_sub(LISTED);
+    let ids = cause.checks.iter().take(LISTED).map(|check| {
+        let id = printable(check.planned.id.as_str());
+        html! { li { code { (id) } } }
+    });
+    let ids = room.fill(ids);
     html! {
         h3 { span.component { (component) } " " (cause.says) }
         dl {
@@ -136,12 +142,7 @@ fn one(cause: &Cause<'_>) -> Markup {
         }
         details {
             summary { (counted(cause.checks.len(), "check")) }
-            ul.ids {
-                @for check in cause.checks.iter().take(LISTED) {
-                    li { code { (printable(check.planned.id.as_str())) } }
-                }
-                @if more > 0 { li { "and " (more) " more" } }
-            }
+            (list(&ids, cause.checks.len()))
         }
     }
 }

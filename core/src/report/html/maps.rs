@@ -7,6 +7,8 @@ use maud::{Markup, html};
 use super::super::findings::finding::word;
 use super::super::findings::signs::{by_rank, sign};
 use super::super::text::folded::is_amiss;
+use super::findings::Shown;
+use super::room::{MAP, Room, more};
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
 use crate::text::printable;
@@ -19,8 +21,8 @@ struct Cell<'v> {
 }
 
 impl Cell<'_> {
-    /// The letter of its weightiest verdict, with the counts of all; it leads to the first finding.
-    fn shown(&self) -> Markup {
+    /// The letter of its weightiest verdict, with the counts of all; it leads to the first finding that is shown.
+    fn drawn(&self, shown: &Shown) -> Markup {
         let counts = by_rank(self.checks.iter().map(|(_, check)| check.verdict()));
         let Some(&(worst, times)) = counts.first() else {
             return html! { td {} };
@@ -34,25 +36,49 @@ impl Cell<'_> {
         let amiss = self
             .checks
             .iter()
-            .find(|(_, check)| is_amiss(check) && check.verdict() == worst);
+            .filter(|(_, check)| is_amiss(check) && check.verdict() == worst);
+        let amiss: Vec<_> = amiss.map(|(place, _)| *place).collect();
+        let leads_to = amiss.iter().find(|place| shown.contains(*place));
+        let leads_to = leads_to.map_or("#findings".to_owned(), |place| format!("#c{place}"));
         html! {
             td class=(class) title=(words) {
-                @match amiss {
-                    Some((place, _)) => a href={ "#c" (place) } aria-label=(words) { (letter) (number) },
-                    None => span aria-label=(words) role="img" { (letter) (number) },
+                @if amiss.is_empty() {
+                    span aria-label=(words) role="img" { (letter) (number) }
+                } @else {
+                    a href=(leads_to) aria-label=(words) { (letter) (number) }
                 }
             }
         }
     }
 }
 
-/// A table with a head; rows with the same group stand together.
+/// A table with a head, as far as there is room for its rows; those with the same group stand together.
 fn table(
     caption: &str,
     columns: &BTreeSet<String>,
     groups: &BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell<'_>>>>,
+    shown: &Shown,
 ) -> Markup {
     let nothing = Cell::default();
+    let mut room = Room::of(MAP);
+    let mut left_out = 0;
+    let mut drawn = Vec::new();
+    for (group, rows) in groups {
+        let all = rows.len();
+        let rows = rows.iter().map(|(row, cells)| {
+            html! {
+                tr {
+                    th scope="row" { (row) }
+                    @for column in columns { (cells.get(column).unwrap_or(&nothing).drawn(shown)) }
+                }
+            }
+        });
+        let rows = room.fill(rows);
+        left_out += all - rows.len();
+        if !rows.is_empty() {
+            drawn.push((group, rows));
+        }
+    }
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table.map {
@@ -63,25 +89,21 @@ fn table(
                         @for column in columns { th scope="col" { (column) } }
                     }
                 }
-                @for (group, rows) in groups {
+                @for (group, rows) in &drawn {
                     tbody {
                         @if !group.is_empty() {
                             tr { th.group scope="rowgroup" colspan=(columns.len() + 1) { (group) } }
                         }
-                        @for (row, cells) in rows {
-                            tr {
-                                th scope="row" { (row) }
-                                @for column in columns { (cells.get(column).unwrap_or(&nothing).shown()) }
-                            }
-                        }
+                        @for row in rows { (row) }
                     }
                 }
             }
+            @if left_out > 0 { p { (more(left_out)) } }
         }
     }
 }
 
-pub(super) fn claims(view: &RunView) -> Markup {
+pub(super) fn claims(view: &RunView, shown: &Shown) -> Markup {
     let mut groups = BTreeMap::<_, BTreeMap<_, BTreeMap<_, Cell<'_>>>>::new();
     let mut columns = BTreeSet::new();
     for (place, check) in &view.checks {
@@ -108,7 +130,7 @@ pub(super) fn claims(view: &RunView) -> Markup {
                         span { span class={ "key " (class) } { (letter) } " " (word(verdict)) }
                     }
                 }
-                (table("each cell has the verdict that counts most, and of how many checks", &columns, &groups))
+                (table("each cell has the verdict that counts most, and of how many checks", &columns, &groups, shown))
             }
         }
     }
@@ -121,7 +143,7 @@ fn short(claim: &ClaimId) -> String {
 }
 
 /// Checks of the network, by where they observe from and whose pods or nodes they are about.
-pub(super) fn ways(view: &RunView) -> Markup {
+pub(super) fn ways(view: &RunView, shown: &Shown) -> Markup {
     let mut rows = BTreeMap::<_, BTreeMap<_, Cell<'_>>>::new();
     let mut columns = BTreeSet::new();
     for (place, check) in &view.checks {
@@ -146,7 +168,7 @@ pub(super) fn ways(view: &RunView) -> Markup {
         @if !columns.is_empty() {
             section #ways {
                 h2 { "Network, from and to" }
-                (table("from where checks observe, by the pool that they observe; in each cell the verdict that counts most", &columns, &groups))
+                (table("from where checks observe, by the pool that they observe; in each cell the verdict that counts most", &columns, &groups, shown))
             }
         }
     }

@@ -7,12 +7,14 @@ mod findings;
 mod head;
 mod maps;
 mod rest;
+mod room;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
+use self::room::{LISTS, Room};
 use super::findings::finding::word;
 use super::findings::signs::sign;
 use super::text::summary::tally;
@@ -31,16 +33,18 @@ pub fn render(view: &RunView) -> String {
         exit(view).as_str(),
         printable(&view.started.context)
     );
+    let mut lists = Room::of(LISTS);
+    let (findings, shown) = findings::findings(view, &mut lists);
     let body = html! {
         (head::head(view))
         main {
             (head::doubts(view))
             (head::causes(view))
             (head::since(view))
-            (maps::claims(view))
-            (maps::ways(view))
-            (findings::findings(view))
-            (rest::limitations(view))
+            (maps::claims(view, &shown))
+            (maps::ways(view, &shown))
+            (findings)
+            (rest::limitations(view, &mut lists))
             (rest::claims(view))
             (rest::times(view))
         }

@@ -8,6 +8,7 @@ use super::super::findings::finding::Finding;
 use super::super::findings::signs::by_rank;
 use super::super::text::summary::{path, seconds, took_ms};
 use super::mark;
+use super::room::{CLAIMS, Room, list, more};
 use crate::record::{Activity, RunView, critical_path};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
@@ -20,7 +21,7 @@ const NAME: u64 = 8;
 /// The most spans that are drawn: the longest.
 const SPANS: usize = 60;
 
-pub(super) fn limitations(view: &RunView) -> Markup {
+pub(super) fn limitations(view: &RunView, lists: &mut Room) -> Markup {
     let checks = view.checks.values();
     let known = checks.filter(|check| check.verdict() == Some(Verdict::KnownLimitation));
     let mut claims = BTreeMap::<_, (Vec<_>, _)>::new();
@@ -46,7 +47,7 @@ pub(super) fn limitations(view: &RunView) -> Markup {
                                 dd { code { "winconform explain " (claim.as_str()) } }
                             }
                         }
-                        ul.ids { @for id in checks { li { code { (id) } } } }
+                        (list(&lists.fill(checks.iter().map(|id| html! { li { code { (id) } } })), checks.len()))
                     }
                 }
             }
@@ -61,23 +62,27 @@ pub(super) fn claims(view: &RunView) -> Markup {
         let verdicts = claims.entry(&check.planned.claim).or_default();
         verdicts.push(check.verdict());
     }
+    let all = claims.len();
+    let rows = claims.into_iter().map(|(claim, verdicts)| {
+        html! {
+            tr {
+                th scope="row" { code { (claim.as_str()) } }
+                td { @for (verdict, count) in by_rank(verdicts.into_iter()) { (count) " " (mark(verdict)) " " } }
+            }
+        }
+    });
+    let rows = Room::of(CLAIMS).fill(rows);
     html! {
-        @if !claims.is_empty() {
+        @if all > 0 {
             section #claims {
                 h2 { "Claims" }
                 details {
-                    summary { (counted(claims.len(), "claim")) " observed" }
+                    summary { (counted(all, "claim")) " observed" }
                     table {
                         thead { tr { th scope="col" { "claim" } th scope="col" { "checks" } } }
-                        tbody {
-                            @for (claim, verdicts) in claims {
-                                tr {
-                                    th scope="row" { code { (claim.as_str()) } }
-                                    td { @for (verdict, count) in by_rank(verdicts.into_iter()) { (count) " " (mark(verdict)) " " } }
-                                }
-                            }
-                        }
+                        tbody { @for row in &rows { (row) } }
                     }
+                    @if rows.len() < all { p { (more(all - rows.len())) } }
                 }
             }
         }

@@ -1,0 +1,47 @@
+//! How much a page tells: nobody reads thousands of findings, and a page with all of them opens late.
+
+use maud::{Markup, html};
+
+/// The most bytes of findings in full without their evidence, of checks in lists, of those behind causes, of a map,
+/// and of claims: with them a page of 10,000 checks stays below 2 MB. `report.json` has all.
+pub(super) const FULL: usize = 700_000;
+pub(super) const LISTS: usize = 250_000;
+pub(super) const CAUSES: usize = 120_000;
+pub(super) const MAP: usize = 200_000;
+pub(super) const CLAIMS: usize = 150_000;
+
+/// Bytes that a part of a page may still take.
+pub(super) struct Room(usize);
+
+impl Room {
+    pub(super) fn of(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether a piece of markup fits, which then takes its room; behind one that does not, none does.
+    pub(super) fn takes(&mut self, piece: &Markup) -> bool {
+        let left = self.0.checked_sub(piece.0.len());
+        self.0 = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    /// The first of these pieces, as far as they fit.
+    pub(super) fn fill(&mut self, pieces: impl Iterator<Item = Markup>) -> Vec<Markup> {
+        pieces.take_while(|piece| self.takes(piece)).collect()
+    }
+}
+
+/// A list of the first of so many; the others are counted.
+pub(super) fn list(shown: &[Markup], all: usize) -> Markup {
+    html! {
+        ul.ids {
+            @for one in shown { (one) }
+            @if shown.len() < all { li { (more(all - shown.len())) } }
+        }
+    }
+}
+
+/// What stands in place of what does not fit.
+pub(super) fn more(count: usize) -> String {
+    format!("and {count} more, which report.json has")
+}
