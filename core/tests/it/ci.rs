@@ -1,9 +1,12 @@
 //! What systems of continuous integration read of a run.
 
-use winconform_core::record::RunView;
+use winconform_core::claims::ClaimType;
+use winconform_core::record::{Event, Exit, RunView};
+use winconform_core::report::causes::causes;
 use winconform_core::report::ci::{azure, github, metadata, metrics, summary};
 use winconform_core::report::junit::render;
 use winconform_core::text::is_hostile;
+use winconform_core::verdict::Verdict;
 
 use crate::runs;
 
@@ -80,6 +83,84 @@ fn every_report_tells_a_part_from_the_whole() {
         junit.contains("name=\"winconform.left-out\" value=\"12\""),
         "{junit}"
     );
+}
+
+/// GitHub drops a summary above 1 MiB without a word.
+#[test]
+fn a_summary_is_cut_with_a_sentence_at_900_kib() {
+    for (checks, cut) in [(30, false), (3_000, true)] {
+        let view = runs::recorded("every-verdict").view();
+        let view = runs::many(view, "net.b-fail[pool=windows-2022]", checks);
+        let summary = summary(&view);
+        let size = summary.len();
+        assert!(size <= 900 << 10, "{checks}: {size} bytes");
+        let sentence = "\n… the reports have the rest\n";
+        assert_eq!(summary.contains(sentence), cut, "{checks}");
+        assert!(!cut || size > 890 << 10, "{checks}: {size} bytes");
+        // What is cut is still one block of code
+        assert_eq!(summary.matches("```").count(), 4, "{checks}");
+        assert!(summary.ends_with("```\n\n</details>\n"), "{checks}");
+    }
+}
+
+/// What is seen where a cause shows, of each another one.
+const OF_A_CAUSE: [&str; 13] = [
+    "has booted",
+    "admission webhook",
+    "the kubelet refuses the api server",
+    "forbidden: exec",
+    "as it was created",
+    "no runtime for",
+    "no match for platform",
+    "imagepullbackoff",
+    "hostprocess container",
+    "build-mismatch: pod ",
+    "failed to setup network for sandbox",
+    "containercreating",
+    "0xc0000142",
+];
+
+/// A run with a check that fails for each of these sights, and before them one with this verdict, if one is given.
+fn failed(seen: &[&str], first: Option<Verdict>) -> RunView {
+    let first = first.map(|verdict| (verdict, "it works"));
+    let failed = seen.iter().map(|seen| (Verdict::Fail, *seen));
+    let verdicts: Vec<_> = first.into_iter().chain(failed).collect();
+    let planned = |place: usize| {
+        let claim = format!("a.c{place}");
+        runs::planned(&claim, ClaimType::Capability, runs::point_at(None), "it")
+    };
+    let plan: Vec<_> = (0..verdicts.len()).map(planned).collect();
+    let mut recorder = runs::Recorder::started();
+    recorder
+        .push(Event::Facts(Box::new(runs::facts())))
+        .push(Event::Plan(plan.clone()));
+    for (check, (verdict, seen)) in plan.into_iter().zip(verdicts) {
+        recorder.push(Event::Verdict {
+            check: check.id,
+            conclusion: runs::saw(verdict, "one", seen),
+        });
+    }
+    recorder.push(runs::ended(Exit::NotConformant)).view()
+}
+
+/// One says what the run came to.
+#[test]
+fn each_cause_has_an_annotation_and_what_exceeds_ten_is_counted() {
+    for many in [3, 9, 10, OF_A_CAUSE.len()] {
+        let view = failed(&OF_A_CAUSE[..many], None);
+        let (causes, unexplained) = causes(&view);
+        assert_eq!((causes.len(), unexplained.len()), (many, 0));
+        let lines = github(&view);
+        assert_eq!(lines.len(), (many + 1).min(10), "{lines:#?}");
+        let told = if many < 10 { many } else { 8 };
+        for (place, cause) in causes.iter().enumerate() {
+            let of_it = lines.iter().filter(|line| line.contains(&cause.says));
+            assert_eq!(of_it.count(), usize::from(place < told), "{}", cause.says);
+        }
+        let counted = format!("::and {} more: see the reports", many - told);
+        let last = lines.last().expect("there are some");
+        assert_eq!(last.ends_with(&counted), many > told, "{last}");
+    }
 }
 
 fn junit(view: &RunView) -> String {

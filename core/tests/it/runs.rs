@@ -94,6 +94,23 @@ pub(crate) fn recorded(name: &str) -> Recorder {
     Recorder::recorded(name)
 }
 
+/// The run with one of its checks alone, so many times, each time with an id of its own and without attempts.
+pub(crate) fn many(mut view: RunView, id: &str, count: usize) -> RunView {
+    let mut checks = std::mem::take(&mut view.checks).into_values();
+    let one = checks.find(|check| check.planned.id.as_str() == id);
+    let mut one = one.expect("it has this check");
+    one.attempts.clear();
+    let copy = |place: usize| {
+        let mut check = one.clone();
+        let planned = &mut check.planned;
+        planned.point.value = Some(format!("v{place}"));
+        planned.id = CheckId::new(&planned.claim, None, &planned.point);
+        (place, check)
+    };
+    view.checks = (0..count).map(copy).collect();
+    view
+}
+
 /// The start event of a run.
 pub(crate) fn started() -> Started {
     Started {
