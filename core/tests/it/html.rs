@@ -1,7 +1,10 @@
 //! The page of a run; `ci/page/run` opens it in a browser.
 
+use winconform_core::method::ErrorKind;
+use winconform_core::record::{CheckView, RunView};
 use winconform_core::report::html;
 use winconform_core::text::is_hostile;
+use winconform_core::verdict::Verdict;
 
 use crate::runs;
 
@@ -74,4 +77,69 @@ fn what_a_cell_leads_to_is_there() {
             );
         }
     }
+}
+
+/// A run with so many checks that failed, each with more to show than a page takes of one, of this character.
+fn telling(checks: usize, character: &str) -> RunView {
+    let (view, id) = (
+        runs::recorded("every-verdict").view(),
+        "net.b-fail[pool=windows-2022]",
+    );
+    let mut its = view.checks.values();
+    let of_it = its.find(|check| check.planned.id.as_str() == id);
+    let mut attempt = of_it.expect("it has this check").attempts[0].clone();
+    let mut assertion = attempt.assertions[0].clone();
+    assertion.reply = None;
+    assertion.error = Some(ErrorKind::ExecTransport.error(character.repeat(400)));
+    attempt.assertions = vec![assertion; 200];
+    let mut many = runs::many(view, id, checks);
+    for check in many.checks.values_mut() {
+        check.attempts = vec![attempt.clone()];
+    }
+    many
+}
+
+/// The evidence behind each finding of a page, as it stands there.
+fn evidence(page: &str) -> Vec<&str> {
+    let parts = page.split("<pre tabindex=\"0\">").skip(1);
+    parts
+        .filter_map(|part| part.split("</pre>").next())
+        .collect()
+}
+
+/// What stands behind the share of a finding says where the rest is.
+const REST: &str = "\n… the record has the rest\n";
+
+#[test]
+fn a_page_has_its_share_of_evidence() {
+    let page = html::render(&telling(100, "x"));
+    let evidence = evidence(&page);
+    for one in &evidence {
+        let kept = one.strip_suffix(REST).expect("it is cut");
+        assert!(kept.len() <= 64 << 10, "{} bytes", kept.len());
+    }
+    let all: usize = evidence.iter().map(|one| one.len()).sum();
+    assert!(all <= 5 << 20 && all > 5 << 19, "{all} bytes");
+    let without = page.matches("What was seen is in the record alone").count();
+    assert_eq!(evidence.len() + without, 100);
+    assert!(without > 0);
+}
+
+/// A page of 10,000 checks, of which every so manieth failed.
+fn of_many(every: usize) -> String {
+    let view = runs::recorded("every-verdict").view();
+    let mut view = runs::many(view, "net.b-fail[pool=windows-2022]", 10_000);
+    let well = |(place, _): &(&usize, &mut CheckView)| !place.is_multiple_of(every);
+    for (_, check) in view.checks.iter_mut().filter(well) {
+        let conclusion = check.conclusion.as_mut().expect("it has a verdict");
+        conclusion.verdict = Verdict::Pass;
+    }
+    html::render(&view)
+}
+
+#[test]
+fn a_page_of_many_checks_is_small() {
+    let page = of_many(10);
+    assert_eq!(page.matches("<article class=\"finding\"").count(), 1_000);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }
