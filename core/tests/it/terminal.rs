@@ -328,3 +328,27 @@ fn fixtures_blamed_in_a_circle_are_still_told() {
     let text = rendered(&read(recorder.text().as_bytes()).expect("a record"), 100);
     assert!(text.contains("win-webserver in windows-2022"), "{text}");
 }
+
+#[test]
+fn no_id_is_broken_over_two_lines() {
+    for record in [
+        "every-verdict",
+        "failed-by-case",
+        "fixture-failed",
+        "from-each-node",
+        "killed",
+    ] {
+        let view = runs::recorded(record).view();
+        for width in [60, 80, 120, 200] {
+            for detail in [Detail::Short, Detail::Full] {
+                let text = render(&view, width, Colour::Never, detail);
+                let joined: String = text.lines().map(str::trim).collect();
+                for check in view.checks.values() {
+                    let id = check.planned.id.as_str();
+                    let [whole, all] = [&text, &joined].map(|text| text.matches(id).count());
+                    assert_eq!(whole, all, "{id} at {width} in {record}:\n{text}");
+                }
+            }
+        }
+    }
+}
