@@ -243,6 +243,44 @@ fn reports_tell_what_changed_since_a_baseline() {
     assert!(!stdout(&demo(&folder, &[], &[])).contains("since rdemo"));
 }
 
+#[test]
+fn diff_exits_by_its_gate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (out, fault, code) in [
+        ("well", None, 0),
+        ("failed", Some("dns-down=windows-2022"), 10),
+        ("untold", Some("memory-pressure=windows-2022"), 11),
+    ] {
+        let fault: Vec<_> = fault.iter().flat_map(|fault| ["--fault", *fault]).collect();
+        let done = demo(&folder, &[], &[&fault[..], &["--out", out]].concat());
+        assert_eq!(done.status.code(), Some(code), "{out}: {}", stderr(&done));
+    }
+    for (before, after, codes) in [
+        ("well", "well", [0, 0, 0]),
+        ("well", "failed", [10, 10, 10]),
+        ("failed", "failed", [0, 10, 0]),
+        ("failed", "well", [0, 0, 0]),
+        ("well", "untold", [0, 0, 10]),
+        ("untold", "well", [0, 0, 0]),
+    ] {
+        for (gate, code) in ["new-failures", "any-failure", "lost-coverage"]
+            .into_iter()
+            .zip(codes)
+        {
+            let done = tool(&folder, &[], &["diff", before, after, "--gate", gate]);
+            let said = [stdout(&done), stderr(&done)].concat();
+            assert_eq!(
+                done.status.code(),
+                Some(code),
+                "{before} {after} {gate}: {said}"
+            );
+        }
+        // That of new failures is the one if none is named
+        let done = tool(&folder, &[], &["diff", before, after]);
+        assert_eq!(done.status.code(), Some(codes[0]), "{before} {after}");
+    }
+}
+
 /// Before the run looks for a cluster.
 #[test]
 fn a_baseline_that_is_none_is_refused_before_anything() {
