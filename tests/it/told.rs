@@ -355,3 +355,35 @@ fn what_is_drawn_on_a_terminal_leaves_nothing_behind() {
         assert!(left.contains("conformant (exit 0)"), "{columns}: {left}");
     }
 }
+
+/// A terminal that takes colours gets them; a pipe, one that cannot show them, and a user who wants none do not.
+#[test]
+fn colours_go_to_terminals_that_take_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let piped = demo(&folder, &[("TERM", "xterm")], &["--out", "run"]);
+    assert_eq!(piped.status.code(), Some(0), "{}", stderr(&piped));
+    let report = format!(
+        "'{}' report run/record.jsonl",
+        env!("CARGO_BIN_EXE_winconform")
+    );
+    let on_terminal = |variables: &[(&str, &str)]| {
+        let mut script = Command::new("script");
+        script
+            .current_dir(folder.path())
+            .args(["-qec", &report, "/dev/null"])
+            .env_remove("NO_COLOR")
+            .envs(variables.iter().copied());
+        let shown = stdout(&script.output().expect("bsdutils is there"));
+        assert!(shown.contains("conformant (exit 0)"), "{shown}");
+        shown
+    };
+    assert!(on_terminal(&[("TERM", "xterm")]).contains('\u{1b}'));
+    for shown in [
+        on_terminal(&[("TERM", "dumb")]),
+        on_terminal(&[("TERM", "xterm"), ("NO_COLOR", "1")]),
+        stdout(&piped),
+        stderr(&piped),
+    ] {
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+    }
+}
