@@ -25,6 +25,9 @@ use crate::world::{ALL, Outcome, trial};
 /// The most lines of a report in short on one fault.
 const LINES: usize = 60;
 
+/// The columns at which it has no more.
+const WIDTHS: [usize; 5] = [60, 80, 100, 120, 200];
+
 const PAGE: &str = "docs/causes.md";
 
 /// Each push tries one of so many faults that a stranger read about, each night all.
@@ -102,11 +105,14 @@ fn is_printed(read: &Read) -> Outcome {
 
 /// The first cause is the true one, or the row says why not.
 pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
-    let text = render(view, 100, Colour::Never, Detail::Short);
-    let lines = text.lines().count();
-    if lines > LINES {
-        return Err(format!("{lines} lines, not {LINES}:\n{text}"));
+    for width in WIDTHS {
+        let text = render(view, width, Colour::Never, Detail::Short);
+        let lines = text.lines().count();
+        if lines > LINES {
+            return Err(format!("{lines} lines at {width}, not {LINES}:\n{text}"));
+        }
     }
+    let text = render(view, 100, Colour::Never, Detail::Short);
     let (causes, _) = causes(view);
     if row.exit == Exit::Conformant && !causes.is_empty() {
         return Err(format!("nothing failed, and has causes:\n{text}"));
