@@ -163,6 +163,13 @@ fn each_cause_has_an_annotation_and_what_exceeds_ten_is_counted() {
     }
 }
 
+#[test]
+fn a_lifted_limitation_is_one_of_ten_annotations() {
+    let view = failed(&OF_A_CAUSE, Some(Verdict::LimitationLifted));
+    let lines = github(&view);
+    assert!(lines.len() <= 10, "{lines:#?}");
+}
+
 fn junit(view: &RunView) -> String {
     render(view).expect("a report")
 }

@@ -1,5 +1,8 @@
 //! The page of a run; `ci/page/run` opens it in a browser.
 
+use std::collections::BTreeSet;
+
+use winconform_core::claims::ClaimId;
 use winconform_core::method::ErrorKind;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::report::html;
@@ -68,14 +71,18 @@ fn what_a_cluster_says_is_text() {
 #[test]
 fn what_a_cell_leads_to_is_there() {
     for record in ["every-verdict", "failed-by-case", "from-each-node"] {
-        let page = page(record);
-        for target in page.split("href=\"#").skip(1) {
-            let target = target.split('"').next().unwrap_or_default();
-            assert!(
-                page.contains(&format!("id=\"{target}\"")),
-                "{record}: {target}"
-            );
-        }
+        leads_somewhere(&page(record), record);
+    }
+}
+
+fn leads_somewhere(page: &str, of: &str) {
+    let texts = |mark: &'static str| {
+        let parts = page.split(mark).skip(1);
+        parts.filter_map(|part| part.split('"').next())
+    };
+    let ids: BTreeSet<_> = texts("id=\"").collect();
+    for target in texts("href=\"#") {
+        assert!(ids.contains(target), "{of}: {target}");
     }
 }
 
@@ -142,4 +149,37 @@ fn a_page_of_many_checks_is_small() {
     let page = of_many(10);
     assert_eq!(page.matches("<article class=\"finding\"").count(), 1_000);
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+/// Markup takes more bytes in a page than in a reply.
+#[test]
+fn markup_in_evidence_counts_as_it_stands_in_the_page() {
+    let page = html::render(&telling(1, "<"));
+    let size: usize = evidence(&page).iter().map(|one| one.len()).sum();
+    assert!(size <= (64 << 10) + REST.len(), "{size} bytes");
+}
+
+#[test]
+fn a_page_of_many_checks_that_all_failed_is_small() {
+    let page = of_many(1);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let full = page.matches("<article class=\"finding\"").count();
+    assert!(full >= 1_000, "{full} in full");
+    let short = format!("<summary>in short {} checks</summary>", 10_000 - full);
+    assert!(page.contains(&short), "{short}");
+    assert!(page.contains(" more, which report.json has"));
+    leads_somewhere(&page, "10,000 checks");
+}
+
+#[test]
+fn a_page_of_many_claims_that_all_failed_is_small() {
+    let view = runs::recorded("every-verdict").view();
+    let mut view = runs::many(view, "net.b-fail[pool=windows-2022]", 10_000);
+    for (place, check) in &mut view.checks {
+        let claim = ClaimId::parse(&format!("net.c{place}")).expect("an id");
+        check.planned.claim = claim;
+    }
+    let page = html::render(&view);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    leads_somewhere(&page, "10,000 claims");
 }

@@ -352,3 +352,15 @@ fn no_id_is_broken_over_two_lines() {
         }
     }
 }
+
+#[test]
+fn no_id_without_a_pool_is_broken_over_two_lines() {
+    let mut view = runs::recorded("every-verdict").view();
+    let id = "net.pod-to-node/from-linux[source=linux-pod]";
+    let check = view.checks.values_mut().next().expect("a check");
+    check.planned.id = serde_json::from_value(serde_json::json!(id)).expect("an id");
+    for width in [60, 80, 120, 200] {
+        let text = rendered(&view, width);
+        assert!(text.contains(id), "at {width}: {text}");
+    }
+}
