@@ -243,12 +243,13 @@ impl World {
                 let _ = object["metadata"]["resourceVersion"].take();
                 if kind == "nodes" {
                     let _ = object["metadata"]["managedFields"].take();
-                    // Pulled images stay; the kubelet updates its heartbeat and boot id
+                    // Pulled images stay; the kubelet updates its heartbeat, its boot id and since when it is Ready
                     let _ = object["status"]["images"].take();
                     let _ = object["status"]["nodeInfo"]["bootID"].take();
                     let conditions = object["status"]["conditions"].as_array_mut();
                     for condition in conditions.into_iter().flatten() {
                         let _ = condition["lastHeartbeatTime"].take();
+                        let _ = condition["lastTransitionTime"].take();
                     }
                 }
                 (format!("{kind} {namespace}/{name}"), object)

@@ -209,6 +209,7 @@ pub enum FaultKind {
     DiskEncrypted,
     BootLosesNetwork,
     BootBreaksSandboxes,
+    ShutdownEndsPods,
 }
 
 /// The lines of the catalogue, in the order of the kinds.

@@ -232,6 +232,8 @@ pub(crate) struct NodeState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Power {
     pub(crate) up: bool,
+    /// Whether it ends its pods, since it is about to go down.
+    pub(crate) stops: bool,
     pub(crate) boots: u32,
 }
 
@@ -260,7 +262,11 @@ impl NodeState {
             readiness: Mutex::default(),
             shown: watch::Sender::new(None),
             disks: Arc::default(),
-            power: watch::Sender::new(Power { up: true, boots: 0 }),
+            power: watch::Sender::new(Power {
+                up: true,
+                stops: false,
+                boots: 0,
+            }),
             reboots: Arc::default(),
             pressed: Mutex::default(),
             wall,

@@ -14,6 +14,8 @@ use crate::nodes::cluster::{Cluster, NodeState};
 use crate::pods::reporting::events;
 
 const BOOTING: Duration = Duration::from_mins(1);
+/// The kubelet's `shutdownGracePeriod`.
+const STOPPING: Duration = Duration::from_secs(20);
 
 /// Reboots a node once each time that the fault `node-reboots` begins there, and when a program there asks for it.
 pub(super) async fn follow(cluster: &Cluster) {
@@ -48,7 +50,17 @@ pub(super) async fn follow(cluster: &Cluster) {
 }
 
 async fn boot(cluster: &Cluster, node: &NodeState) {
-    node.power.send_modify(|power| power.up = false);
+    if node.suffers(FaultKind::ShutdownEndsPods, &cluster.world().faults) {
+        node.power.send_modify(|power| power.stops = true);
+        if let Err(error) = super::report(cluster, node).await {
+            tracing::warn!(node = node.name, %error, "status is not taken");
+        }
+        cluster.clock.pass(STOPPING).await;
+    }
+    node.power.send_modify(|power| {
+        power.up = false;
+        power.stops = false;
+    });
     cluster.clock.pass(BOOTING).await;
     node.power.send_modify(|power| {
         power.up = true;

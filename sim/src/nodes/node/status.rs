@@ -53,7 +53,8 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
     let named = json!({"address": node.name, "type": "Hostname"});
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
     let huge = node.suffers(FaultKind::HugePagesHonoured, faults);
-    let ready = !node.suffers(FaultKind::NodeNotReady, faults);
+    let stops = node.power.borrow().stops;
+    let ready = !stops && !node.suffers(FaultKind::NodeNotReady, faults);
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     json!({

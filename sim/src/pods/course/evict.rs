@@ -44,6 +44,27 @@ pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
     }
     let message = message(run.node.pool.os());
     events::warning(cluster, run, "Evicted", message.clone());
+    ended(cluster, run, "Evicted", message)
+}
+
+/// Waits until the node ends the pod before it shuts down (`pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`).
+pub(crate) async fn shut_down(cluster: &Cluster, run: &PodRun) -> (NodeVerdict, PodCondition) {
+    let mut power = run.node.power.subscribe();
+    // This cannot fail: the sender lives in the node
+    drop(power.wait_for(|power| power.stops).await);
+    // The node says first that it is not Ready, or its pods would be made anew there
+    cluster.clock.pass(Duration::from_secs(1)).await;
+    let message = "Pod was terminated in response to imminent node shutdown.".to_owned();
+    ended(cluster, run, "Terminated", message)
+}
+
+/// What a pod is reported with that its node ends.
+fn ended(
+    cluster: &Cluster,
+    run: &PodRun,
+    reason: &str,
+    message: String,
+) -> (NodeVerdict, PodCondition) {
     let condition = PodCondition {
         type_: "DisruptionTarget".to_owned(),
         status: "True".to_owned(),
@@ -53,7 +74,7 @@ pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
         observed_generation: run.pod.metadata.generation,
         ..PodCondition::default()
     };
-    let reason = "Evicted".to_owned();
+    let reason = reason.to_owned();
     (NodeVerdict { reason, message }, condition)
 }
 

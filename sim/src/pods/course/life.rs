@@ -147,7 +147,7 @@ async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<A
 
 type Verdict = (NodeVerdict, Option<PodCondition>);
 
-/// Ends the pod if it passes its deadline or is evicted. Never completes.
+/// Ends the pod if it passes its deadline or is evicted, or its node is to shut down. Never completes.
 async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Option<Verdict>>) {
     let (verdict, grace) = tokio::select! {
         biased;
@@ -159,6 +159,9 @@ async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Optio
         }
         (verdict, condition) = evict::evicted(cluster, run) => {
             ((verdict, Some(condition)), Duration::from_secs(1))
+        }
+        (verdict, condition) = evict::shut_down(cluster, run) => {
+            ((verdict, Some(condition)), run.grace())
         }
     };
     *locked(decided) = Some(verdict);
