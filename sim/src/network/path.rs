@@ -208,8 +208,8 @@ impl<'a> Flow<'a> {
             end.filter(|(_, node)| has_pod && node.has_booted)
                 .is_some_and(|(name, _)| world.suffers(FaultKind::BootLosesNetwork, name))
         };
-        let lost = remote && (unbuilt(here) || unbuilt(there))
-            || remote && (stranded(here, self.pod.is_some()) || stranded(there, pod.is_some()))
+        let is_stranded = || stranded(here, self.pod.is_some()) || stranded(there, pod.is_some());
+        let lost = remote && (unbuilt(here) || unbuilt(there) || is_stranded())
             || self.suffers(FaultKind::NodeVanishes, [here, there])
             || remote && !self.is_let_through([here, there], to)
             || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])

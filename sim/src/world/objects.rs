@@ -38,8 +38,9 @@ impl Nodes {
 
     /// Takes note that a node has booted.
     pub(crate) fn boots(&mut self, name: &str) {
-        let node = Arc::make_mut(&mut self.maps).all.get_mut(name);
-        node.into_iter().for_each(|node| node.has_booted = true);
+        if let Some(node) = Arc::make_mut(&mut self.maps).all.get_mut(name) {
+            node.has_booted = true;
+        }
     }
 
     pub(crate) fn get_key_value(&self, name: &str) -> Option<(&String, &Node)> {

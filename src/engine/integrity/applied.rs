@@ -306,7 +306,7 @@ impl AppliedObjects {
 
 /// The template of the pods that the controller of an object creates.
 fn template(object: &Json) -> Option<Json> {
-    pod_template(&mut object.clone()).map(|template| template.take())
+    pod_template(&mut object.clone()).map(Json::take)
 }
 
 /// Whether a controller created the pod from the template: it has all of its labels.
