@@ -39,7 +39,7 @@ pub const SHOWN: usize = 400;
 const ENDS: (usize, usize) = (240, 130);
 
 /// Makes foreign text harmless: control, bidirectional and invisible characters are spelled out as `\u{…}`, line ends
-/// become `⏎`, and of what exceeds [`SHOWN`] characters the middle is counted, not shown.
+/// become `⏎`, tabs `\t`, and of what exceeds [`SHOWN`] characters the middle is counted, not shown.
 pub fn printable(raw: &str) -> String {
     let place = |nth| raw.char_indices().nth(nth).map(|(at, _)| at);
     let tail = raw.char_indices().rev().nth(ENDS.1 - 1);
@@ -58,6 +58,7 @@ fn spelled(raw: &str) -> String {
         match character {
             '\n' => shown.push('⏎'),
             '\r' => {}
+            '\t' => shown.push_str("\\t"),
             c if is_hostile(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }

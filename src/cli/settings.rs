@@ -31,8 +31,8 @@ pub(crate) fn read(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError>
 
 /// The node that may boot.
 pub(crate) fn disrupted(args: &DisruptArgs) -> Option<Placed<String>> {
-    let at = Place::argument("--yes-disrupt");
-    args.yes_disrupt.clone().map(|value| Placed { value, at })
+    let node = args.yes_disrupt.clone()?;
+    Some(Placed::by_argument(node, "--yes-disrupt"))
 }
 
 /// Reads the config file and the arguments, and reports all their problems together.

@@ -60,8 +60,8 @@ const TROUBLE: [&str; 7] = [
     "slow=0.1",
 ];
 
-/// Fields of pods that a webhook may drop, but for the affinity, without which no DaemonSet finds its pods again: with each
-/// push the first ones, at night all.
+/// Fields of pods that a webhook may drop, but for the affinity, without which no DaemonSet finds its pods again: with
+/// each push the first ones, at night all.
 const DROPPED: [&str; 23] = [
     "spec.securityContext",
     "spec.containers[*].env",

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hybrid_sim::Topology;
 use hybrid_sim::interference::{Fault, Interference};
+use hybrid_sim::{Effect, Topology};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use winconform::engine::RunOptions;
-use winconform_core::document::{Place, Placed};
+use winconform_core::document::Placed;
 use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
@@ -35,12 +35,15 @@ pub(crate) fn trials() -> Vec<Trial> {
         ]
     });
     let boots = trial("a_node_boots_while_it_is_looked_at", boots);
-    let last = trial("a_node_boots_for_a_check_when_all_else_is_told", last);
+    let once = AT_A_BOOT.map(|trouble| {
+        let name = format!("the_named_node_boots_once_and_last::{trouble}");
+        trial(name, move || boots_once(trouble))
+    });
     let silent = ["node-reboots", "node-vanishes"].map(|fault| {
         let name = format!("a_node_is_silent_while_it_is_looked_at::{fault}");
         trial(name, move || silent(fault))
     });
-    harness.chain([boots, last]).chain(silent).collect()
+    harness.chain([boots]).chain(once).chain(silent).collect()
 }
 
 /// The number of the fixture event on Windows at which the node boots.
@@ -119,9 +122,22 @@ fn boots() -> Outcome {
     }
 }
 
-/// What has a node boot is made after the verdicts of all other checks, and on that node.
-fn last() -> Outcome {
-    let node = disrupted("hybrid-boots").expect("it has one");
+/// What may come between, or lead what has a node boot astray, when a node boots for a check.
+const AT_A_BOOT: [&str; 4] = [
+    "none",
+    "exec-cut=1",
+    "exit-frame-lost=1",
+    "affinity-dropped",
+];
+
+/// The node that is named boots once, after the verdicts of all other checks, and no other node does.
+fn boots_once(trouble: &'static str) -> Outcome {
+    let mut topology = of_row("hybrid-pairs");
+    if trouble == "affinity-dropped" {
+        let field = "spec.affinity".parse().expect("a field");
+        topology.api.effects.push(Effect::Drops(field));
+    }
+    let node = disrupted("hybrid-pairs-boots").expect("it has one");
     let lines = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&lines);
     let listener = Box::new(move |line: &Line| {
@@ -132,32 +148,40 @@ fn last() -> Outcome {
         };
         seen.lock().expect("no holder panics").push(line);
     });
-    let view = within(async |world: &World| {
+    let (view, boots) = within_of(topology, 1, async |world| {
         let mut options = RunOptions {
-            selection: selection(&["net.after-reboot", "sample.win-webserver", "pod.metrics"]),
+            selection: selection(&["net.after-reboot", "sample.win-webserver"]),
             ..world.whole("r1")
         };
-        let at = Place::argument("--yes-disrupt");
-        options.config.disrupt = Some(Placed { value: node, at });
+        let named = Placed::by_argument(node.clone(), "--yes-disrupt");
+        options.config.disrupt = Some(named);
+        let interference = Interference::new(trouble.parse().into_iter().collect(), 1);
+        let cluster = world.behind(interference.before(&world.server.client()));
         let (_alive, signals) = watch::channel(0);
-        ran(&world.cluster(), &options, signals, listener)
-            .await
-            .view()
+        let ran = ran(&cluster, &options, signals, listener).await;
+        Ok::<_, String>((ran.view()?, world.boots()))
     })?;
+    let others = boots.iter().filter(|(name, _)| **name != node);
+    let booted = boots.get(&node).copied();
+    if others.clone().any(|(_, boots)| *boots > 0) || booted > Some(1) {
+        return Err(format!("{boots:?}"));
+    }
     let lines = lines.lock().expect("no holder panics");
     let mut after = lines
         .iter()
-        .skip_while(|line| !line.starts_with("reboots-"));
-    if after.clone().count() < 5 {
-        return Err(format!("no node boots: {lines:#?}"));
+        .skip_while(|line| !line.starts_with("rebooter-"));
+    if let Some(late) = after.find(|line| line.starts_with("sample.")) {
+        return Err(format!("{late} comes later: {lines:#?}"));
     }
-    match after.find(|line| line.contains('.') && !line.starts_with("net.after-reboot")) {
-        Some(late) => Err(format!("{late} is told later: {lines:#?}")),
-        None => verdicts(&view)["net.after-reboot[pool=windows-2022]"]
-            .filter(|verdict| *verdict == Verdict::Pass)
-            .map(|_| ())
-            .ok_or_else(|| format!("{lines:#?}")),
-    }
+    let verdict = verdicts(&view)["net.after-reboot[pool=windows-2022]"];
+    let passes = booted == Some(1) && verdict == Some(Verdict::Pass);
+    let is_so = match trouble {
+        "none" => passes,
+        _ => verdict != Some(Verdict::Fail),
+    };
+    is_so
+        .then_some(())
+        .ok_or_else(|| format!("{verdict:?} {boots:?} {lines:#?}"))
 }
 
 fn three_builds() -> Topology {

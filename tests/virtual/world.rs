@@ -231,6 +231,17 @@ impl World {
         }
     }
 
+    /// How often each node has booted, with which the identifiers of boots end here.
+    pub(crate) fn boots(&self) -> BTreeMap<String, u32> {
+        let objects = self.server.objects().into_iter();
+        let nodes = objects.filter(|((kind, ..), _)| kind == "nodes");
+        let boots = nodes.filter_map(|((_, _, name), node)| {
+            let id = node["status"]["nodeInfo"]["bootID"].as_str()?;
+            Some((name, id.rsplit_once('-')?.1.parse().ok()?))
+        });
+        boots.collect()
+    }
+
     /// All objects, without the objects and fields that change by themselves.
     pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
         let mut objects = self.server.objects();

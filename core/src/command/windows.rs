@@ -159,12 +159,14 @@ fn page_files() -> String {
     )
 }
 
-/// Where BitLocker is not installed, there is no such namespace (Microsoft, `Win32_EncryptableVolume`).
+/// Where `BitLocker` is not installed, its namespace is missing (Microsoft, `Win32_EncryptableVolume`).
 fn encryption() -> String {
+    let (security, namespace) = ("root/cimv2/Security", "MicrosoftVolumeEncryption");
     format!(
-        "'{HEADING}volumes'; Get-CimInstance -Namespace root/cimv2/Security/MicrosoftVolumeEncryption \
-         -ClassName Win32_EncryptableVolume -ErrorAction SilentlyContinue | \
-         ForEach-Object {{ '{{0}} {{1}}' -f $_.DriveLetter, $_.ProtectionStatus }}"
+        "'{HEADING}volumes'; if (Get-CimInstance -Namespace {security} -ClassName __NAMESPACE | \
+         Where-Object {{ $_.Name -eq '{namespace}' }}) {{ Get-CimInstance -Namespace {security}/{namespace} \
+         -ClassName Win32_EncryptableVolume | \
+         ForEach-Object {{ '{{0}} {{1}}' -f $_.DriveLetter, $_.ProtectionStatus }} }}"
     )
 }
 

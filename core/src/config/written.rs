@@ -32,7 +32,7 @@ pub(super) struct Written {
     /// What lies outside the cluster.
     #[schemars(default)]
     pub(super) outside: WrittenOutside,
-    /// What a run does only where this allows it, since it costs money, takes processors or ends what others run; nothing unless set.
+    /// What costs money, takes processors or ends what others run, and is done where this allows it alone; nothing unless set.
     #[schemars(default)]
     pub(super) allow: BTreeSet<Allowed>,
     /// How long things may take.

@@ -43,6 +43,14 @@ pub struct Placed<T> {
     pub at: Place,
 }
 
+impl<T> Placed<T> {
+    /// The value of an argument of the command line.
+    pub fn by_argument(value: T, name: &str) -> Self {
+        let at = Place::argument(name);
+        Self { value, at }
+    }
+}
+
 /// Bytes in hexadecimal, as digests are shown.
 pub fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().fold(String::new(), |mut text, byte| {

@@ -11,6 +11,9 @@ use crate::text::bound;
 /// How many bytes of its detail an error keeps.
 const KEPT: usize = 4 << 10;
 
+/// How the error ends of a pod that a webhook or policy changed.
+pub const AS_CREATED: &str = "as it was created";
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]

@@ -43,7 +43,7 @@ pub use container::scenario::{
 };
 pub use container::status::{Status, StatusExpectation, StatusKind, StatusQuery};
 pub use container::{ContainerOf, PodOf};
-pub use error::{ErrorKind, ObservationError, Result};
+pub use error::{AS_CREATED, ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Play, PodRef, Reply, Request, Verb,

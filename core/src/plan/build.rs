@@ -10,7 +10,7 @@ use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, 
 use crate::fixture::{FixtureName, Need};
 use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, VantageKey};
 use crate::suite::{Across, Case, Expected, Suites};
-use crate::verdict::{Disposition, Role, Scope, SkipReason};
+use crate::verdict::{Disposition, LedgerEntry, Role, Scope, SkipReason};
 
 /// Plans every case of the suites on a cluster: one check per point, which is to be observed or says why not.
 /// No case vanishes: a case without any point becomes one check that says why.
@@ -320,6 +320,11 @@ impl Surroundings<'_> {
                 .image
                 .and_then(|role| self.config.images.for_role(role, build)),
             build,
+            limitation: self
+                .suites
+                .limitation(case)
+                .filter(|_| scope == Scope::Within)
+                .map(LedgerEntry::documented),
             scope,
             reads: self.reads(case, &point, &disposition),
             represents_all: disposition != Disposition::Observe

@@ -11,7 +11,7 @@ use crate::claims::{ClaimId, ClaimType};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
 use crate::fixture::{FixtureKey, FixtureName, Need};
 use crate::method::{ContainerKind, SourceKind, Test, VantageKey, Workload};
-use crate::verdict::{ControlOutcome, Disposition, Evaluation, Role, Scope};
+use crate::verdict::{ControlOutcome, Disposition, Documented, Evaluation, Role, Scope};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -144,26 +144,33 @@ impl PlannedAssertion {
         self.needs.iter().find_map(|(key, _)| key.node)
     }
 
+    /// Whether a node boots for it.
+    pub fn disrupts(&self) -> bool {
+        self.needs.iter().any(|(key, _)| key.name.disrupts())
+    }
+
     /// The fixtures it depends on: what it needs, and its prober, which must be ready; and those beside which these are.
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let beside = |prober: &FixtureKey| match prober.name {
-            FixtureName::EACH_WINDOWS_NODE => Some(
-                FixtureName::RING
-                    .in_pool(prober.pool.as_ref())
-                    .on(prober.node),
-            ),
-            name => Some(name.beside()?.in_pool(prober.pool.as_ref())),
+            FixtureName::EACH_WINDOWS_NODE => {
+                let ring = FixtureName::RING.in_pool(prober.pool.as_ref());
+                Some((ring.on(prober.node), Need::Ready))
+            }
+            name => {
+                let other = name.beside()?.in_pool(prober.pool.as_ref());
+                // What has the node boot is restarted with it
+                let need = match other.name.disrupts() {
+                    true => Need::Played,
+                    false => Need::Ready,
+                };
+                Some((other, need))
+            }
         };
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let prober = prober.map(|prober| (prober, Need::Ready));
         let needs = self.needs.iter().cloned().chain(prober);
         let all = needs.flat_map(move |(key, need)| {
-            // What has the node boot is restarted with it
-            let need_of_it = match key.name.disrupts() {
-                true => Need::Played,
-                false => Need::Ready,
-            };
-            let beside = beside(&key).map(|key| (key, need_of_it));
+            let beside = beside(&key);
             [(key, need)].into_iter().chain(beside)
         });
         let compares = self.role == Role::OtherOs;
@@ -190,6 +197,8 @@ pub struct Check {
     pub image: Option<String>,
     /// Whether the ledger's entry covers it.
     pub scope: Scope,
+    /// What is documented of it, where that is a known limitation.
+    pub limitation: Option<Documented>,
     /// The facts that its plan or its test reads, by their names in the JSON of `Facts`.
     pub reads: BTreeSet<&'static str>,
     /// Whether it is observed, or why not.

@@ -48,7 +48,7 @@ impl Surroundings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Place, Placed};
+    use crate::document::Placed;
     use crate::facts::values::facts;
     use serde_json::json;
 
@@ -58,12 +58,9 @@ mod tests {
         let nodes = json!({"nodes": [{"name": "lin"}, windows("win-a"), windows("win-b")]});
         let facts = facts(nodes.as_object().expect("values"));
         let refused = |node: Option<&str>, allow: &[Allowed]| {
-            let at = Place::argument("--yes-disrupt");
+            let node = node.map(str::to_owned);
             let config = Config {
-                disrupt: node.map(|value| Placed {
-                    value: value.to_owned(),
-                    at,
-                }),
+                disrupt: node.map(|node| Placed::by_argument(node, "--yes-disrupt")),
                 allow: allow.iter().copied().collect(),
                 ..Config::default()
             };

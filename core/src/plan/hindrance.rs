@@ -6,7 +6,7 @@ use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::config::{Allowed, Image};
 use crate::facts::{NodeFact, Os, PoolName};
-use crate::fixture::FixtureName;
+use crate::fixture::{FixtureKey, FixtureName};
 use crate::method::{SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
 
@@ -175,12 +175,12 @@ impl Surroundings<'_> {
                 }
             });
         }
-        let mut needs = assertion.needs.iter();
-        if needs.any(|(key, _)| key.name.disrupts() && !self.may_disrupt(key)) {
+        let needs =
+            |is_it: &dyn Fn(&FixtureKey) -> bool| assertion.needs.iter().any(|(key, _)| is_it(key));
+        if needs(&|key| key.name.disrupts() && !self.may_disrupt(key)) {
             return Some("it has a node boot, and `--yes-disrupt` names none of this pool");
         }
-        let mut needs = assertion.needs.iter();
-        if needs.any(|(key, _)| key.name.uses_share()) {
+        if needs(&|key| key.name.uses_share()) {
             return match &outside.share {
                 None => Some(
                     "the configuration names no share that pods write to as the account of a credential spec \

@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use crate::fixture::FixtureKey;
 use crate::method::{Comparison, ObservationError, ReadyFixture, Reply, VantageKey};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
-use crate::verdict::{Conclusion, Role, Verdict};
+use crate::verdict::{Conclusion, Documented, Role, Verdict};
 
 /// The version of the record's schema; a reader accepts this version only.
 pub const SCHEMA: u32 = 1;
@@ -175,6 +175,9 @@ pub struct PlannedCheck {
     pub point: Point,
     /// Whether it is observed, or what its plan concludes without observing it.
     pub disposition: Disposition,
+    /// What is documented of it, where that is a known limitation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limitation: Option<Documented>,
 }
 
 /// An object of the cluster.

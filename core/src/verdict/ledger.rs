@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use semver::VersionReq;
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::disposition::Disposition;
@@ -64,6 +65,35 @@ impl Ledger {
             None => true,
             Some(case) => Some(case.value.as_str()) == name,
         })
+    }
+}
+
+/// What is documented of a known limitation.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Documented {
+    /// Where it holds: builds of Windows, network plugins, versions of Kubernetes.
+    pub holds: String,
+    pub reason: String,
+    /// The document that says so.
+    pub source: String,
+}
+
+impl LedgerEntry {
+    /// What is documented of it.
+    pub fn documented(&self) -> Documented {
+        let builds: Vec<_> = self.builds.iter().map(ToString::to_string).collect();
+        let builds = match builds.is_empty() {
+            true => "every build of Windows".to_owned(),
+            false => builds.join(", "),
+        };
+        let network = self.network.as_ref();
+        let network = network.map_or(String::new(), |network| format!("; {network}"));
+        Documented {
+            holds: format!("{builds}{network}; Kubernetes {}", self.kubernetes),
+            reason: self.reason.clone(),
+            source: self.source.clone(),
+        }
     }
 }
 

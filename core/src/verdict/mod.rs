@@ -12,6 +12,6 @@ pub use disposition::Disposition;
 pub use judge::{
     ControlOutcome, Evaluation, Reason, Role, Scope, SkipReason, Verdict, judge, reason_for,
 };
-pub use ledger::{Ledger, LedgerEntry, Outside, ScopedNetwork, read_ledger};
+pub use ledger::{Documented, Ledger, LedgerEntry, Outside, ScopedNetwork, read_ledger};
 pub use waiver::{Concluded, WaiverState, has_expired, waiver_of, waiver_state};
 pub use weight::{Weight, weigh};

@@ -106,7 +106,7 @@ fn telling(checks: usize, character: &str) -> RunView {
     many
 }
 
-/// The evidence behind each finding of a page, as it stands there.
+/// The evidence of each finding of a page, as markup.
 fn evidence(page: &str) -> Vec<&str> {
     let parts = page.split("<pre tabindex=\"0\">").skip(1);
     parts
@@ -114,7 +114,7 @@ fn evidence(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What stands behind the share of a finding says where the rest is.
+/// The end of evidence that was cut.
 const REST: &str = "\n… the record has the rest\n";
 
 #[test]
@@ -132,7 +132,7 @@ fn a_page_has_its_share_of_evidence() {
     assert!(without > 0);
 }
 
-/// A page of 10,000 checks, of which every so manieth failed.
+/// A page of 10,000 checks, of which one in `every` failed.
 fn of_many(every: usize) -> String {
     let view = runs::recorded("every-verdict").view();
     let mut view = runs::many(view, "net.b-fail[pool=windows-2022]", 10_000);
@@ -153,7 +153,7 @@ fn a_page_of_many_checks_is_small() {
 
 /// Markup takes more bytes in a page than in a reply.
 #[test]
-fn markup_in_evidence_counts_as_it_stands_in_the_page() {
+fn evidence_counts_as_markup() {
     let page = html::render(&telling(1, "<"));
     let size: usize = evidence(&page).iter().map(|one| one.len()).sum();
     assert!(size <= (64 << 10) + REST.len(), "{size} bytes");

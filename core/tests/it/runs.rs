@@ -158,6 +158,7 @@ pub(crate) fn planned(claim: &str, kind: ClaimType, point: Point, title: &str) -
         hint: format!("Look at what `{title}` rests on."),
         point,
         disposition: Disposition::Observe,
+        limitation: None,
     }
 }
 

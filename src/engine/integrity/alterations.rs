@@ -1,7 +1,7 @@
 //! What of a pod the server stores otherwise than it was sent: a webhook changed it.
 
 use serde_json::Value as Json;
-use winconform_core::method::{ErrorKind, Fields, ObservationError, is_blank};
+use winconform_core::method::{AS_CREATED, ErrorKind, Fields, ObservationError, is_blank};
 use winconform_core::text::printable;
 
 /// What others choose without a change of what a pod does: from where its images come, and how often.
@@ -32,8 +32,7 @@ impl Altered {
     pub(crate) fn error(&self, is_about: impl Fn(&str) -> bool) -> Option<ObservationError> {
         let mut fields = self.fields.iter();
         let (at, pod) = (fields.find(|at| is_about(at))?, &self.pod);
-        let detail =
-            format!("something in the cluster changed {at} of pod {pod} as it was created");
+        let detail = format!("something in the cluster changed {at} of pod {pod} {AS_CREATED}");
         Some(ErrorKind::FixtureChanged.error(detail))
     }
 
@@ -42,7 +41,10 @@ impl Altered {
         self.error(|at| match deciding {
             Fields::All => true,
             Fields::Doings => !OF_PLACEMENT.iter().any(|field| at.contains(field)),
-            Fields::Programs => OF_PROGRAMS.iter().any(|field| at.ends_with(field)),
+            Fields::Programs => {
+                let is_of_probe = at.contains("Probe.") || at.contains(".lifecycle.");
+                !is_of_probe && OF_PROGRAMS.iter().any(|field| at.ends_with(field))
+            }
         })
     }
 }

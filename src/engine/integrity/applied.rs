@@ -154,15 +154,14 @@ impl AppliedObjects {
     /// Its pods that are stored otherwise than they were sent; `pods` are those of the run.
     pub(crate) fn altered(&self, pods: &Watched) -> Vec<Altered> {
         let of_controllers = self.templates.iter().flat_map(|template| {
-            let there = pods.objects.values().chain(pods.gone.values());
-            let created = there.filter(|pod| is_from(pod, template));
+            let created = pods.objects.values().filter(|pod| is_from(pod, template));
             created.filter_map(|pod| Altered::between(pod, template))
         });
         self.altered.iter().cloned().chain(of_controllers).collect()
     }
 
     /// The error of a fixture that failed, with a field of one of its pods that is stored otherwise, if there is one.
-    pub(crate) fn told_with_what_is_altered(
+    pub(crate) fn with_alteration(
         &self,
         mut error: ObservationError,
         pods: &Watched,
@@ -309,11 +308,12 @@ fn template(object: &Json) -> Option<Json> {
     pod_template(&mut object.clone()).map(Json::take)
 }
 
-/// Whether a controller created the pod from the template: it has all of its labels.
+/// Whether a controller created the pod from the template, of which it has all labels, and the pod is to stay.
 fn is_from(pod: &Json, template: &Json) -> bool {
     let labels = template["metadata"]["labels"].as_object();
     let mut labels = labels.into_iter().flatten();
     !pod["metadata"]["ownerReferences"].is_null()
+        && pod["metadata"]["deletionTimestamp"].is_null()
         && labels.all(|(key, value)| pod["metadata"]["labels"][key] == *value)
 }
 

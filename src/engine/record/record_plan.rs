@@ -66,5 +66,6 @@ fn planned(check: &Check) -> PlannedCheck {
         hint: check.hint.clone(),
         point: check.point.clone(),
         disposition: check.disposition.clone(),
+        limitation: check.limitation.clone(),
     }
 }

@@ -97,6 +97,26 @@ impl Api {
         }
     }
 
+    /// Runs a program that changes something, at most once. `None` if it may have run, and nothing tells how it ended.
+    pub async fn exec_unrepeated(
+        &self,
+        pod: &PodRef,
+        request: &ExecRequest,
+    ) -> Result<Option<ExecReply>> {
+        self.counts.sent(COUNTED);
+        self.execs.sent(&pod.name);
+        self.may_write(COUNTED).await?;
+        let path = path(pod, request);
+        let connecting = connect(&self.client, &path, self.durations.exec_connect);
+        match connecting.await {
+            Ok((socket, _)) => Ok(self.converse(socket, request.stdin()).await.ok()),
+            Err(UpgradeError::Failed(_)) => Ok(None),
+            Err(refused) => read_refusal(refused)
+                .map(Some)
+                .map_err(|failed| failed.error),
+        }
+    }
+
     async fn exec_once(&self, path: &str, request: &ExecRequest) -> Result<ExecReply, Failed> {
         let connecting = connect(&self.client, path, self.durations.exec_connect);
         let (socket, protocol) = match connecting.await {

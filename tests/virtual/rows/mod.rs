@@ -24,7 +24,7 @@ use ordered_watch as watch;
 use serde_json::{Value, json};
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
-use winconform_core::document::{Place, Placed};
+use winconform_core::document::Placed;
 use winconform_core::plan::Selection;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
@@ -153,10 +153,8 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
             selection,
             ..world.whole("r1")
         };
-        options.config.disrupt = disrupted(&row.topology).map(|value| Placed {
-            value,
-            at: Place::argument("--yes-disrupt"),
-        });
+        let node = disrupted(&row.topology);
+        options.config.disrupt = node.map(|node| Placed::by_argument(node, "--yes-disrupt"));
         let (_alive, signals) = watch::channel(0);
         let cluster = world.behind(client);
         let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;

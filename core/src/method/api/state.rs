@@ -235,16 +235,18 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
         return Err(ErrorKind::NotApplied.error(detail));
     }
-    // One crashed pod decides, whatever the state of its siblings; and pods whose node has booted were Ready before
-    let may_begin = !fixture.disrupts() && !pods.iter().any(has_crashed);
-    match pods.iter().find_map(not_begun) {
-        Some(error) if may_begin => Err(error),
+    // Pods whose node has booted were prepared before
+    let was_prepared = fixture.disrupts();
+    let mut not_begun = pods.iter().filter_map(|pod| not_begun(pod, was_prepared));
+    // One crashed pod decides, whatever the state of its siblings
+    match not_begun.next() {
+        Some(error) if !pods.iter().any(has_crashed) => Err(error),
         _ => Ok(StateObservation::Pods(pods)),
     }
 }
 
 /// The error for a pod that shows nothing of its workload: it has not started, or somebody deletes it.
-fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
+fn not_begun(pod: &ObservedPod, was_prepared: bool) -> Option<ObservationError> {
     if pod.deleted {
         let detail = format!("{}: somebody is deleting it", pod.name);
         return Some(ErrorKind::NotApplied.error(detail));
@@ -252,7 +254,7 @@ fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
     let waiting = pod.waiting.as_deref()?;
     let kind = match waiting {
         _ if NO_IMAGE.contains(&waiting) => ErrorKind::ImagePull,
-        _ if PREPARING.contains(&waiting) => ErrorKind::NotApplied,
+        _ if PREPARING.contains(&waiting) && !was_prepared => ErrorKind::NotApplied,
         _ => return None,
     };
     (!pod.ready).then(|| kind.error(format!("{}: {waiting}", pod.name)))

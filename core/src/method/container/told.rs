@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::command::{Command, HEADING, ServiceName};
 use crate::method::error::Result;
 use crate::method::exchange::{ExecReply, ExitStatus};
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 impl Command {
     /// Whether it is sent to a node to learn something of it, which `told` reads.
@@ -182,7 +182,7 @@ fn encryption(lines: &[&str]) -> Option<String> {
         let is = match status {
             "0" => "is not protected",
             "1" => "is protected",
-            "2" => "is locked",
+            "2" => "may be locked",
             _ => return None,
         };
         let drive = match drive.trim() {
@@ -210,8 +210,7 @@ fn load_balancers(parts: &[Vec<&str>]) -> Option<String> {
     let begins = |line: &&&str| !line.starts_with(' ') && line.split_whitespace().any(is_id);
     let count = match lines.iter().filter(begins).count() {
         0 => return Some("no load balancer".to_owned()),
-        1 => "a load balancer".to_owned(),
-        count => format!("{count} load balancers"),
+        count => counted(count, "load balancer"),
     };
     // A cluster may give its containers a name in its place
     let mut addresses = service
@@ -223,15 +222,12 @@ fn load_balancers(parts: &[Vec<&str>]) -> Option<String> {
     let words = lines
         .iter()
         .flat_map(|line| line.split([' ', ',', ';', '|']));
-    let of_it = match words
+    let has_it = words
         .filter_map(|word| word.parse().ok())
-        .any(|it: IpAddr| it == address)
-    {
-        true => "one of them",
-        false => "none of them",
-    };
+        .any(|it: IpAddr| it == address);
+    let with = if has_it { "with" } else { "without" };
     Some(format!(
-        "{count}, {of_it} for Service kubernetes ({address})"
+        "{count}, {with} one for Service kubernetes ({address})"
     ))
 }
 
@@ -329,15 +325,15 @@ mod tests {
             (
                 "172.30.0.1",
                 two.as_str(),
-                "2 load balancers, one of them for Service kubernetes (172.30.0.1)",
+                "2 load balancers, with one for Service kubernetes (172.30.0.1)",
             ),
             (
                 "172.30.0.10",
                 one,
-                "a load balancer, none of them for Service kubernetes (172.30.0.10)",
+                "1 load balancer, without one for Service kubernetes (172.30.0.10)",
             ),
             ("api.example", two.as_str(), "2 load balancers"),
-            ("%KUBERNETES_SERVICE_HOST%", one, "a load balancer"),
+            ("%KUBERNETES_SERVICE_HOST%", one, "1 load balancer"),
             ("172.30.0.1", "", "no load balancer"),
         ] {
             assert_eq!(
@@ -368,7 +364,7 @@ mod tests {
             ("", "no volume that BitLocker knows"),
             (
                 "C: 1\nD: 0\n 0\nE: 2\n",
-                "C: is protected, D: is not protected, a volume without a letter is not protected, E: is locked",
+                "C: is protected, D: is not protected, a volume without a letter is not protected, E: may be locked",
             ),
         ] {
             let output = format!("@@ volumes\n{lines}");

@@ -114,10 +114,7 @@ fn annotations(view: &RunView) -> Vec<Annotation> {
         title: "winconform".to_owned(),
         text: outcome(view),
     });
-    let mut annotations: Vec<_> = came_to
-        .into_iter()
-        .chain(causes.iter().map(of_cause))
-        .collect();
+    let mut annotations: Vec<_> = causes.iter().map(of_cause).collect();
     let untold = "no known cause";
     for (verdict, level, title) in [
         (Verdict::Fail, Level::Error, untold),
@@ -130,6 +127,7 @@ fn annotations(view: &RunView) -> Vec<Annotation> {
         annotations.extend(of_checks(level, title, ids));
     }
     annotations.sort_by_key(|one| one.level);
+    annotations.splice(..0, came_to);
     let checks = view.checks.values();
     let lifted = checks.filter(|check| check.verdict() == Some(Verdict::LimitationLifted));
     let ids = lifted.map(|check| check.planned.id.as_str());

@@ -15,7 +15,7 @@ use crate::text::bound;
 
 /// The most bytes of a summary: GitHub drops one above 1 MiB.
 const SUMMARY: usize = 900 << 10;
-/// What stands behind a report that was cut.
+/// The end of a report that was cut.
 const REST: &str = "\n… the reports have the rest\n";
 /// How a summary ends.
 const ENDS: &str = "\n</details>\n";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::claims::{ClaimId, ClaimType};
-use crate::method::{Comparison, Difference, ErrorKind, ObservationError};
+use crate::method::{AS_CREATED, Comparison, Difference, ErrorKind, ObservationError};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, CheckView, PlannedCheck};
 use crate::text::printable;
@@ -146,6 +146,13 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
              unless you rely on the limitation.",
             planned.claim
         );
+    }
+    let error = reason.and_then(Reason::error);
+    if error.is_some_and(|error| error.detail.contains(AS_CREATED)) {
+        return "A webhook or policy of the cluster changed a pod of the run as it was created, so nothing is \
+                proven: the cause names the field. Exempt the run's namespaces (`winconform-*`) from it, \
+                and run again."
+            .to_owned();
     }
     if reason.is_some_and(Reason::is_of_a_change) {
         return "What the check depends on changed during the run, so nothing is proven: the cause names \
@@ -336,6 +343,7 @@ mod tests {
             hint: "An accepted field points to a webhook.".to_owned(),
             point: Point::default(),
             disposition: crate::plan::Disposition::Observe,
+            limitation: None,
         };
         let difference = || Difference {
             expected: "accepted".to_owned(),
@@ -373,6 +381,10 @@ mod tests {
         let hint = of(ClaimType::Capability, &Reason::ObservationError(error()));
         assert!(hint.contains("The check proves nothing"), "{hint}");
         let changed = || ErrorKind::FixtureChanged.error("Service a/b was deleted");
+        let dropped = format!("something in the cluster changed spec.os of pod a {AS_CREATED}");
+        let dropped = ErrorKind::FixtureChanged.error(dropped);
+        let hint = of(ClaimType::Capability, &Reason::ObservationError(dropped));
+        assert!(hint.contains("A webhook or policy"), "{hint}");
         for reason in [
             Reason::ObservationError(changed()),
             Reason::ControlError {

@@ -21,7 +21,7 @@ use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
 use crate::verdict::Reason;
 
-/// The most bytes of evidence behind one finding, and of all, as they stand in the page; the record has the rest.
+/// The most bytes of evidence behind one finding, and of all, counted as markup; the record has the rest.
 const EACH: usize = 64 << 10;
 const ALL: usize = 5 << 20;
 /// Columns on why a check is there that the page has no room for in full.
@@ -136,7 +136,7 @@ fn finding(view: &RunView, checks: &[(usize, &CheckView)], told: &mut Told<'_>) 
             (field("next", Some(printable(&finding.hint))))
         }
     };
-    if !told.full.takes(&head) {
+    if !told.full.try_fit(&head) {
         return None;
     }
     told.shown.insert(*place);
@@ -160,10 +160,12 @@ fn others(what: &str, checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Ma
 
 /// Checks that the page has no room for in full, each with a few words on why it is there.
 fn in_short(checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Markup {
-    listed("in short", checks, told, |check| {
+    let listed = listed("in short", checks, told, |check| {
         let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         html! { " " (word(finding.verdict)) ": " (fit(&finding.reason, REASON)) }
-    })
+    });
+    // The filter hides these, too
+    html! { div #in-short { (listed) } }
 }
 
 fn listed(

@@ -52,7 +52,7 @@ impl Cell<'_> {
     }
 }
 
-/// A table with a head, as far as there is room for its rows; those with the same group stand together.
+/// A table with a head, as far as there is room for its rows; those with the same group are together.
 fn table(
     caption: &str,
     columns: &BTreeSet<String>,

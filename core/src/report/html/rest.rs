@@ -24,11 +24,12 @@ const SPANS: usize = 60;
 pub(super) fn limitations(view: &RunView, lists: &mut Room) -> Markup {
     let checks = view.checks.values();
     let known = checks.filter(|check| check.verdict() == Some(Verdict::KnownLimitation));
-    let mut claims = BTreeMap::<_, (Vec<_>, _)>::new();
+    let mut claims = BTreeMap::<_, (Vec<_>, _, _)>::new();
     for check in known {
         let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         let kind = (&check.planned.claim, printable(&check.planned.title));
-        let (checks, _) = claims.entry(kind).or_insert((Vec::new(), finding));
+        let new = (Vec::new(), finding, check.planned.limitation.as_ref());
+        let (checks, ..) = claims.entry(kind).or_insert(new);
         checks.push(printable(check.planned.id.as_str()));
     }
     html! {
@@ -36,14 +37,19 @@ pub(super) fn limitations(view: &RunView, lists: &mut Room) -> Markup {
             section #limitations {
                 h2 { "Known limitations" }
                 p { "Kubernetes documents that these do not work for Windows, and they do not." }
-                @for ((claim, title), (checks, finding)) in &claims {
+                @for ((claim, title), (checks, finding, documented)) in &claims {
                     details {
                         summary { code { (claim.as_str()) } " " (title) }
                         dl {
                             @if let Some(seen) = &finding.seen { div { dt { "seen" } dd { (printable(seen)) } } }
+                            @if let Some(documented) = documented {
+                                div { dt { "because" } dd { (printable(&documented.reason)) } }
+                                div { dt { "holds for" } dd { (printable(&documented.holds)) } }
+                                div { dt { "source" } dd { (printable(&documented.source)) } }
+                            }
                             div { dt { "next" } dd { (printable(&finding.hint)) } }
                             div {
-                                dt { "source" }
+                                dt { "more" }
                                 dd { code { "winconform explain " (claim.as_str()) } }
                             }
                         }

@@ -1,9 +1,9 @@
-//! How much a page tells: nobody reads thousands of findings, and a page with all of them opens late.
+//! How much a page holds: thousands of findings are more than a person reads, and open late.
 
 use maud::{Markup, html};
 
 /// The most bytes of findings in full without their evidence, of checks in lists, of those behind causes, of a map,
-/// and of claims: with them a page of 10,000 checks stays below 2 MB. `report.json` has all.
+/// and of claims: with them the page of 10,000 failed checks stays below 2 MB. `report.json` has all.
 pub(super) const FULL: usize = 700_000;
 pub(super) const LISTS: usize = 250_000;
 pub(super) const CAUSES: usize = 120_000;
@@ -19,7 +19,7 @@ impl Room {
     }
 
     /// Whether a piece of markup fits, which then takes its room; behind one that does not, none does.
-    pub(super) fn takes(&mut self, piece: &Markup) -> bool {
+    pub(super) fn try_fit(&mut self, piece: &Markup) -> bool {
         let left = self.0.checked_sub(piece.0.len());
         self.0 = left.unwrap_or_default();
         left.is_some()
@@ -27,7 +27,7 @@ impl Room {
 
     /// The first of these pieces, as far as they fit.
     pub(super) fn fill(&mut self, pieces: impl Iterator<Item = Markup>) -> Vec<Markup> {
-        pieces.take_while(|piece| self.takes(piece)).collect()
+        pieces.take_while(|piece| self.try_fit(piece)).collect()
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn list(shown: &[Markup], all: usize) -> Markup {
     }
 }
 
-/// What stands in place of what does not fit.
+/// Says how many more there are that do not fit.
 pub(super) fn more(count: usize) -> String {
     format!("and {count} more, which report.json has")
 }

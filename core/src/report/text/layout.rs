@@ -34,15 +34,17 @@ pub(crate) fn pad(text: &str, to: usize) -> String {
 
 /// Lines of at most `limit` columns, broken at spaces, and within words that are longer; an id of a check stays whole.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
-    let words = text.split(' ').filter(|word| !word.is_empty());
-    let words: Vec<_> = words.collect();
-    let has_id = words.iter().any(|word| has_id(word));
-    let words = words.join(" ");
-    let options = Options::new(limit.max(1))
-        .break_words(!has_id)
+    let limit = limit.max(1);
+    let options = Options::new(limit)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(WordSplitter::NoHyphenation);
-    let lines = textwrap::wrap(&words, options).into_iter();
+    let words = text.split(' ').filter(|word| !word.is_empty());
+    let words = words.map(|word| match columns(word) > limit && !has_id(word) {
+        true => textwrap::wrap(word, &options).join(" "),
+        false => word.to_owned(),
+    });
+    let words = words.collect::<Vec<_>>().join(" ");
+    let lines = textwrap::wrap(&words, options.break_words(false)).into_iter();
     let lines = lines.filter(|line| !line.is_empty());
     lines.map(Cow::into_owned).collect()
 }

@@ -149,7 +149,7 @@ pub(crate) fn shutdown(call: &Call<'_>) -> Option<Ran> {
 pub(crate) const PAGE_FILES: &str = "'@@ page files'; Get-CimInstance Win32_PageFileUsage | ForEach-Object { $_.AllocatedBaseSize }";
 
 /// The script that prints which drives BitLocker protects.
-pub(crate) const ENCRYPTION: &str = "'@@ volumes'; Get-CimInstance -Namespace root/cimv2/Security/MicrosoftVolumeEncryption -ClassName Win32_EncryptableVolume -ErrorAction SilentlyContinue | ForEach-Object { '{0} {1}' -f $_.DriveLetter, $_.ProtectionStatus }";
+pub(crate) const ENCRYPTION: &str = "'@@ volumes'; if (Get-CimInstance -Namespace root/cimv2/Security -ClassName __NAMESPACE | Where-Object { $_.Name -eq 'MicrosoftVolumeEncryption' }) { Get-CimInstance -Namespace root/cimv2/Security/MicrosoftVolumeEncryption -ClassName Win32_EncryptableVolume | ForEach-Object { '{0} {1}' -f $_.DriveLetter, $_.ProtectionStatus } }";
 
 /// [`PAGE_FILES`]: one that Windows manages, as on a new node.
 pub(crate) fn page_files(call: &Call<'_>) -> Ran {

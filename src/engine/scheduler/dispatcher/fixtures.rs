@@ -60,11 +60,12 @@ impl Dispatcher {
         let mut unapplied = self
             .fixtures
             .which(|state| matches!(state, FixtureState::Unapplied));
-        unapplied.retain(|fixture| may_apply || Some(*fixture) == namespaces);
         // What disrupts is made when all other checks are done
         let all_else_is_done = self.all_else_is_done();
-        unapplied
-            .retain(|fixture| all_else_is_done || !self.fixtures.key(*fixture).name.disrupts());
+        unapplied.retain(|fixture| {
+            let disrupts = self.fixtures.key(*fixture).name.disrupts();
+            (may_apply || Some(*fixture) == namespaces) && (all_else_is_done || !disrupts)
+        });
         let is_last = self.repeat.ends_with(self.repetition);
         let leave = self.removes();
         let mut first = None;
@@ -84,11 +85,14 @@ impl Dispatcher {
 
     /// Whether all checks are done but those for which a node boots.
     fn all_else_is_done(&self) -> bool {
-        let disrupts = |assertion: &PlannedAssertion| {
-            assertion.needs.iter().any(|(key, _)| key.name.disrupts())
-        };
         let mut open = self.checks.iter().filter(|state| !state.stage.is_done());
-        open.all(|state| state.check.assertions.iter().any(disrupts))
+        open.all(|state| {
+            state
+                .check
+                .assertions
+                .iter()
+                .any(PlannedAssertion::disrupts)
+        })
     }
 
     fn apply(&mut self, fixture: FixtureIx) {
