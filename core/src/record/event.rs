@@ -144,6 +144,9 @@ pub struct Started {
     /// The waivers: failures that the user accepts.
     #[serde(default)]
     pub waivers: Vec<Waiver>,
+    /// The node that the run may have boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boots: Option<String>,
 }
 
 /// The beginning of the context of a simulated cluster in memory.

@@ -492,6 +492,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
         represents_all: false,
         build: None,
         image: None,
+        limitation: None,
         scope: Scope::Within,
         reads: BTreeSet::new(),
         disposition: view.planned.disposition.clone(),

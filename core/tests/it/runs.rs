@@ -126,6 +126,7 @@ pub(crate) fn started() -> Started {
         again: BTreeSet::new(),
         unchecked: Vec::new(),
         waivers: Vec::new(),
+        boots: None,
     }
 }
 

@@ -297,6 +297,7 @@ mod tests {
             represents_all: false,
             build: None,
             image: None,
+            limitation: None,
             scope: Scope::Within,
             reads: BTreeSet::new(),
             disposition: Disposition::Observe,

@@ -171,6 +171,7 @@ fn check(index: usize, form: usize) -> Check {
         represents_all: false,
         build: None,
         image: None,
+        limitation: None,
         scope: Scope::Within,
         reads: BTreeSet::new(),
         disposition,

@@ -32,6 +32,10 @@ pub(super) fn head(view: &RunView) -> Markup {
         ("pools", pools.join(", ")),
         ("observed from", observed_from(view).join(", ")),
         ("selected", selection(view)),
+        (
+            "boots",
+            printable(started.boots.as_deref().unwrap_or_default()),
+        ),
         ("profile", started.profile.as_str().to_owned()),
         ("run", printable(&started.run)),
         ("began", format!("{:.0}", view.began)),

@@ -108,6 +108,9 @@ impl Page {
         if !selection.is_empty() {
             self.field(0, "selected", &selection);
         }
+        if let Some(node) = &view.started.boots {
+            self.field(0, "boots", &printable(node));
+        }
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();
         self.field(0, "pools", &pools.join(", "));
