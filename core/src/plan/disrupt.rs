@@ -3,7 +3,7 @@
 use super::build::Surroundings;
 use crate::config::{Allowed, Config};
 use crate::document::{Diagnostic, nearest};
-use crate::facts::{Facts, Os, Pool};
+use crate::facts::{Facts, NodeFact, Os, Pool};
 use crate::fixture::FixtureKey;
 
 /// Refuses the name of a node that is no Windows node of the run, and any name where the configuration allows no
@@ -24,16 +24,32 @@ pub fn disrupt(facts: &Facts, config: &Config) -> Result<(), Diagnostic> {
     if facts.nodes.value().is_none() || names().any(|name| *name == node.value) {
         return Ok(());
     }
+    let mut nodes = facts.nodes.value().into_iter().flatten();
     let there_are: Vec<_> = names().map(String::as_str).collect();
-    let hint = match nearest(&node.value, there_are.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("those are: {}", there_are.join(", ")),
+    let hint = match nodes.find(|one| one.name == node.value) {
+        Some(known) => why_not(known),
+        None => match nearest(&node.value, there_are.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if there_are.is_empty() => "the run uses no Windows node".to_owned(),
+            None => format!("those are: {}", there_are.join(", ")),
+        },
     };
     let message = format!(
         "`{}` is none of the Windows nodes that the run uses",
         node.value
     );
     Err(node.at.problem(message, Some(hint)))
+}
+
+/// Why a run does not use a node.
+fn why_not(node: &NodeFact) -> String {
+    match (&node.excluded, &node.spared) {
+        _ if node.os != Os::Windows => "it runs Linux".to_owned(),
+        (Some(by), _) => format!("the configuration excludes it: {by}"),
+        _ if !node.usable => "it is not Ready, or not schedulable".to_owned(),
+        (None, Some(by)) => format!("the run spares it: {by}"),
+        (None, None) => "the run uses others of its pool".to_owned(),
+    }
 }
 
 impl Surroundings<'_> {
@@ -78,7 +94,8 @@ mod tests {
         );
         for (node, hint) in [
             ("win-c", "did you mean `win-b`?"),
-            ("lin", "those are: win-a, win-b"),
+            ("lin", "it runs Linux"),
+            ("gone", "those are: win-a, win-b"),
         ] {
             let told = refused(Some(node), &all).expect("it is refused");
             let words =

@@ -2,6 +2,7 @@
 
 use winconform_core::record::Exit;
 use winconform_core::report::{claims, nothing_selected, plan};
+use winconform_core::text::printable;
 
 use crate::cli::args::{Format, ShownArgs};
 use crate::cli::connect::connected;
@@ -21,6 +22,10 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
         Format::Text => {
             screen.say(&claims::plan_text(&selected.plan));
             screen.say(&plan::costs_text(&costs));
+            if let Some(node) = &settings.config.disrupt {
+                let node = printable(&node.value);
+                screen.say(&format!("boots {node} after all other checks\n"));
+            }
         }
         Format::Json => screen.say(&plan::json(
             &selected.plan,

@@ -164,7 +164,10 @@ impl Method for State {
 
     fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
         let settled = (query.fixture(), Need::Settled);
-        vec![(FixtureName::NAMESPACES, Need::Ready), settled]
+        let prober = (FixtureName::LINUX_POD_PROBER, Need::Ready);
+        let prober = query.fixture().names_the_cluster().then_some(prober);
+        let needs = [(FixtureName::NAMESPACES, Need::Ready), settled];
+        needs.into_iter().chain(prober).collect()
     }
 
     fn traits(query: &StateQuery, _: &StateExpectation) -> Traits {
