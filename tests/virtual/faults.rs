@@ -125,8 +125,8 @@ fn boots() -> Outcome {
 /// What may come between, or lead what has a node boot astray, when a node boots for a check.
 const AT_A_BOOT: [&str; 4] = [
     "none",
-    "exec-cut=1",
-    "exit-frame-lost=1",
+    "cut-exec=0.2",
+    "lose-exit-frame=0.2",
     "affinity-dropped",
 ];
 
@@ -155,7 +155,9 @@ fn boots_once(trouble: &'static str) -> Outcome {
         };
         let named = Placed::by_argument(node.clone(), "--yes-disrupt");
         options.config.disrupt = Some(named);
-        let interference = Interference::new(trouble.parse().into_iter().collect(), 1);
+        let is_fault = trouble.contains('=');
+        let fault = is_fault.then(|| trouble.parse().expect("a fault of the way"));
+        let interference = Interference::new(fault.into_iter().collect(), 1);
         let cluster = world.behind(interference.before(&world.server.client()));
         let (_alive, signals) = watch::channel(0);
         let ran = ran(&cluster, &options, signals, listener).await;
@@ -174,7 +176,8 @@ fn boots_once(trouble: &'static str) -> Outcome {
         return Err(format!("{late} comes later: {lines:#?}"));
     }
     let verdict = verdicts(&view)["net.after-reboot[pool=windows-2022]"];
-    let passes = booted == Some(1) && verdict == Some(Verdict::Pass);
+    let is_made = lines.iter().any(|line| line.starts_with("rebooter-"));
+    let passes = is_made && booted == Some(1) && verdict == Some(Verdict::Pass);
     let is_so = match trouble {
         "none" => passes,
         _ => verdict != Some(Verdict::Fail),

@@ -22,7 +22,10 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
         Format::Text => {
             screen.say(&claims::plan_text(&selected.plan));
             screen.say(&plan::costs_text(&costs));
-            if let Some(node) = &settings.config.disrupt {
+            let fixtures = selected.plan.fixtures();
+            if let Some(node) = &settings.config.disrupt
+                && fixtures.iter().any(|key| key.name.disrupts())
+            {
                 let node = printable(&node.value);
                 screen.say(&format!("boots {node} after all other checks\n"));
             }

@@ -412,6 +412,27 @@ mod tests {
         path: Option<&str>,
         read: impl Fn(&ExecReply) -> Result<T>,
     ) -> (Result<T>, usize) {
+        let (api, begun) = behind(scripts);
+        let command = path.map_or(Command::WhoAmI, session);
+        let request = command.on(Os::Linux).expect("of Linux");
+        let reply = api.exec_read(&pod(), &request, read).await;
+        let tried = begun.load(Ordering::Relaxed);
+        let mut counts = api.counts().into_iter();
+        let resent = counts.find(|(name, _)| name.starts_with("resent"));
+        assert_eq!(resent.map_or(0, |(_, count)| count), tried as u64 - 1);
+        (reply, tried)
+    }
+
+    fn pod() -> PodRef {
+        PodRef {
+            namespace: "a".into(),
+            name: "b".into(),
+            container: "main".into(),
+        }
+    }
+
+    /// A client of a server that follows the scripts, and how many execs were begun there.
+    fn behind(scripts: Vec<Script>) -> (Api, Arc<AtomicUsize>) {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -436,20 +457,29 @@ mod tests {
             ..Limits::default()
         };
         let (client, durations) = (Client::new(service, "default"), Durations::default());
-        let api = Api::new(Env::system(), client, durations, limits);
-        let pod = PodRef {
-            namespace: "a".into(),
-            name: "b".into(),
-            container: "main".into(),
-        };
-        let command = path.map_or(Command::WhoAmI, session);
-        let request = command.on(Os::Linux).expect("of Linux");
-        let reply = api.exec_read(&pod, &request, read).await;
-        let tried = begun.load(Ordering::Relaxed);
-        let mut counts = api.counts().into_iter();
-        let resent = counts.find(|(name, _)| name.starts_with("resent"));
-        assert_eq!(resent.map_or(0, |(_, count)| count), tried as u64 - 1);
-        (reply, tried)
+        (Api::new(Env::system(), client, durations, limits), begun)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_changes_something_is_tried_once() {
+        let request = Command::WhoAmI.on(Os::Linux).expect("of Linux");
+        let half = |end| Speaks(V5, vec![message(1, "half")], end);
+        for (script, expected) in [
+            (done(End::Close), Ok(Some(ExitStatus::Code(0)))),
+            (half(End::Close), Ok(None)),
+            (half(End::Reset), Ok(None)),
+            (half(End::Silence), Ok(None)),
+            (Says("nonsense"), Ok(None)),
+            (says("429 Slow", "{}"), Err(ErrorKind::Throttled)),
+            (says("502 Bad", "<html>"), Err(ErrorKind::ApiUnavailable)),
+            (says("403 Forbidden", "{}"), Err(ErrorKind::Forbidden)),
+        ] {
+            let (api, begun) = behind(vec![script]);
+            let reply = api.exec_unrepeated(&pod(), &request).await;
+            let came_to = reply.map(|reply| reply.map(|reply| reply.exit));
+            assert_eq!(came_to.map_err(|error| error.kind), expected);
+            assert_eq!(begun.load(Ordering::Relaxed), 1);
+        }
     }
 
     fn done(end: End) -> Script {

@@ -238,7 +238,7 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
         return Err(ErrorKind::NotApplied.error(detail));
     }
-    // Pods whose node has booted were prepared before
+    // A pod that is still being prepared after a boot has failed
     let was_prepared = fixture.disrupts();
     let mut not_begun = pods.iter().filter_map(|pod| not_begun(pod, was_prepared));
     // One crashed pod decides, whatever the state of its siblings

@@ -148,7 +148,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
         );
     }
     let error = reason.and_then(Reason::error);
-    if error.is_some_and(|error| error.detail.contains(AS_CREATED)) {
+    if error.is_some_and(|error| error.detail.ends_with(AS_CREATED)) {
         return "A webhook or policy of the cluster changed a pod of the run as it was created, so nothing is \
                 proven: the cause names the field. Exempt the run's namespaces (`winconform-*`) from it, \
                 and run again."

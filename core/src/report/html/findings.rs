@@ -165,7 +165,7 @@ fn in_short(checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Markup {
         html! { " " (word(finding.verdict)) ": " (fit(&finding.reason, REASON)) }
     });
     // The filter hides these, too
-    html! { div #in-short { (listed) } }
+    html! { @if !checks.is_empty() { div #in-short { (listed) } } }
 }
 
 fn listed(

@@ -33,7 +33,7 @@ pub(super) fn head(view: &RunView) -> Markup {
         ("observed from", observed_from(view).join(", ")),
         ("selected", selection(view)),
         (
-            "boots",
+            "may boot",
             printable(started.boots.as_deref().unwrap_or_default()),
         ),
         ("profile", started.profile.as_str().to_owned()),

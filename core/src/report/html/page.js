@@ -2,7 +2,7 @@
 const filter = document.getElementById('filter');
 if (filter) {
   const shown = document.getElementById('shown');
-  const findings = [...document.querySelectorAll('article.finding, #in-short li')];
+  const findings = [...document.querySelectorAll('article.finding, #in-short li[id]')];
   const texts = findings.map((finding) => finding.textContent.toLowerCase());
   const read = () => {
     const hash = location.hash.slice(1);

@@ -109,7 +109,7 @@ impl Page {
             self.field(0, "selected", &selection);
         }
         if let Some(node) = &view.started.boots {
-            self.field(0, "boots", &printable(node));
+            self.field(0, "may boot", &printable(node));
         }
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();
