@@ -22,7 +22,9 @@ use crate::verdict::Verdict;
 const CAUSES: usize = 3;
 /// The most lines of checks to look at, and the fewest; more are counted.
 const LINES: usize = 15;
-const FEWEST: usize = 5;
+const FEWEST: usize = 1;
+/// The most checks that changed in one way.
+const CHANGED: usize = 5;
 /// Lines of the page before those of the ending.
 const PAGE: usize = 48;
 
@@ -104,7 +106,7 @@ impl Page {
             return;
         };
         let most = match self.detail {
-            Detail::Short => FEWEST,
+            Detail::Short => CHANGED,
             Detail::Full => view.checks.len(),
         };
         self.blank();

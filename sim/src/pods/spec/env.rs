@@ -25,13 +25,13 @@ pub(crate) async fn variables(
     container: &Container,
 ) -> Result<Arc<Env>, String> {
     let mut env = Env::new();
-    if run.suffers(FaultKind::VariablesLost, cluster) {
-        return Ok(Arc::new(env));
-    }
     let world = cluster.world();
     let api_server = world.services.get(&Key::new("default", "kubernetes"));
     let address = api_server.and_then(|service| service.addresses.first());
     env.extend(address.map(|address| ("KUBERNETES_SERVICE_HOST".to_owned(), address.to_string())));
+    if run.suffers(FaultKind::VariablesLost, cluster) {
+        return Ok(Arc::new(env));
+    }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     for source in container.env_from.iter().flatten() {
         let (kind, name, optional) = match (&source.config_map_ref, &source.secret_ref) {
