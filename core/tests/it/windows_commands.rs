@@ -263,7 +263,7 @@ fn calls(argv: &[String]) -> Option<Vec<Call>> {
     }
     let script = argv
         .last()
-        .filter(|script| !script.contains(['|', '<', '>', '(', '%']))?;
+        .filter(|script| !script.contains(['|', '<', '>', '(']))?;
     let parts = script
         .split("& ")
         .filter(|part| !part.starts_with("del /q "));
