@@ -278,11 +278,7 @@ pub(crate) fn fixtures(
         pools: Arc::new(pools),
         nodes,
         most: options.config.limits.nodes_observed_from,
-        disrupt: options
-            .config
-            .disrupt
-            .as_ref()
-            .map(|node| node.value.clone()),
+        disrupt: options.config.may_boot(),
         images: Arc::new(options.config.images.clone()),
         storage_classes: Arc::default(),
         share: options.config.outside.share.clone(),

@@ -67,6 +67,13 @@ pub struct Config {
     pub digest: Option<String>,
 }
 
+impl Config {
+    /// The name of the node that a run may boot.
+    pub fn may_boot(&self) -> Option<String> {
+        self.disrupt.as_ref().map(|node| node.value.clone())
+    }
+}
+
 /// A config file that sets everything to its default and explains it.
 pub const EXAMPLE: &str = include_str!("example.yaml");
 

@@ -199,11 +199,8 @@ impl Observer {
     fn altered(&self) -> Option<ObservationError> {
         let deciding = self.test.decided_by()?;
         let pods = self.pods.borrow();
-        let altered = |dependency: &Dependency| {
-            let altered = dependency.objects.altered(&pods);
-            altered.iter().find_map(|pod| pod.of(deciding))
-        };
-        self.dependencies.iter().find_map(altered)
+        let mut dependencies = self.dependencies.iter();
+        dependencies.find_map(|dependency| dependency.objects.alteration(&pods, deciding))
     }
 
     /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that

@@ -151,13 +151,14 @@ impl AppliedObjects {
         }
     }
 
-    /// Its pods that are stored otherwise than they were sent; `pods` are those of the run.
-    pub(crate) fn altered(&self, pods: &Watched) -> Vec<Altered> {
+    /// That one of its pods is stored otherwise than it was sent, in a field that decides; `pods` are those of the run.
+    pub(crate) fn alteration(&self, pods: &Watched, deciding: Fields) -> Option<ObservationError> {
         let of_controllers = self.templates.iter().flat_map(|template| {
             let created = pods.objects.values().filter(|pod| is_from(pod, template));
             created.filter_map(|pod| Altered::between(pod, template))
         });
-        self.altered.iter().cloned().chain(of_controllers).collect()
+        let mut altered = self.altered.iter().cloned().chain(of_controllers);
+        altered.find_map(|pod| pod.of(deciding))
     }
 
     /// The error of a fixture that failed, with a field of one of its pods that is stored otherwise, if there is one.
@@ -166,10 +167,8 @@ impl AppliedObjects {
         mut error: ObservationError,
         pods: &Watched,
     ) -> ObservationError {
-        let altered = self.altered(pods);
-        let mut altered = altered.iter().filter_map(|pod| pod.of(Fields::Doings));
         if error.kind == ErrorKind::FixtureFailed
-            && let Some(altered) = altered.next()
+            && let Some(altered) = self.alteration(pods, Fields::Doings)
         {
             error.detail = format!("{}; {}", error.detail, altered.detail);
         }

@@ -24,11 +24,7 @@ pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
         again: options.selection.of_earlier_run(),
         unchecked: options.selection.unchecked().to_vec(),
         waivers: waivers.map(|placed| placed.value.clone()).collect(),
-        boots: options
-            .config
-            .disrupt
-            .as_ref()
-            .map(|node| node.value.clone()),
+        boots: options.config.may_boot(),
     }
 }
 

@@ -61,10 +61,9 @@ impl Dispatcher {
             .fixtures
             .which(|state| matches!(state, FixtureState::Unapplied));
         // What disrupts is made when all other checks are done
-        let all_else_is_done = self.all_else_is_done();
         unapplied.retain(|fixture| {
             let disrupts = self.fixtures.key(*fixture).name.disrupts();
-            (may_apply || Some(*fixture) == namespaces) && (all_else_is_done || !disrupts)
+            (may_apply || Some(*fixture) == namespaces) && (!disrupts || self.all_else_is_done())
         });
         let is_last = self.repeat.ends_with(self.repetition);
         let leave = self.removes();

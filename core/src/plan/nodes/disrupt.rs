@@ -1,10 +1,10 @@
 //! The node that a run may boot.
 
-use super::build::Surroundings;
 use crate::config::{Allowed, Config};
 use crate::document::{Diagnostic, nearest};
 use crate::facts::{Facts, NodeFact, Os, Pool};
 use crate::fixture::FixtureKey;
+use crate::plan::build::Surroundings;
 
 /// Refuses the name of a node that is no Windows node of the run, and any name where the configuration allows no
 /// disruption: nothing of a run is to be left out for a mistake at its end.
@@ -54,10 +54,10 @@ fn why_not(node: &NodeFact) -> String {
 
 impl Surroundings<'_> {
     /// Whether a fixture that has its node boot is in the pool of the node that may.
-    pub(super) fn may_disrupt(&self, key: &FixtureKey) -> bool {
+    pub(in crate::plan) fn may_disrupt(&self, key: &FixtureKey) -> bool {
         let pool = key.pool.as_ref().and_then(|name| self.pools.get(name));
-        let node = self.config.disrupt.as_ref();
-        node.is_some_and(|node| pool.is_some_and(|pool| pool.nodes.contains(&node.value)))
+        let node = self.config.may_boot();
+        node.is_some_and(|node| pool.is_some_and(|pool| pool.nodes.contains(&node)))
     }
 }
 
