@@ -32,6 +32,7 @@ pub use api::preemption::{
 };
 pub use api::state::{
     ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
+    has_ready_endpoint, slices_of,
 };
 pub use compare::{Comparison, Difference};
 pub use container::ending::Ending;

@@ -13,7 +13,7 @@ use crate::facts::PoolName;
 use crate::fixture::FixtureName;
 use crate::method::{
     ApiPath, ApiRequest, Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Request,
-    Test, Verb,
+    Test, Verb, slices_of,
 };
 
 /// A verb as authorisers know it.
@@ -275,8 +275,15 @@ impl Uses {
             }
             // The fixture's permissions are for its pods, too
             Ok(Request::Exec(..)) => self.exec.clone(),
-            Ok(Request::Play(play)) if play.scenario.execs() => self.exec.clone(),
-            Ok(Request::Play(_) | Request::Facts) => BTreeSet::new(),
+            Ok(Request::Play(play)) => {
+                let exec = play.scenario.execs().then(|| self.exec.clone());
+                let slices = slices_of(&play.container.namespace, &play.of.object_name());
+                let slices = play.scenario.asks_for_endpoints().then(|| {
+                    Access::for_request(&ApiRequest::get(slices), at.ready)
+                });
+                exec.into_iter().flatten().chain(slices).collect()
+            }
+            Ok(Request::Facts) => BTreeSet::new(),
             // Placeholder fixtures may have nothing to aim at. A prober observes by exec; from outside no
             // permission is needed
             Ok(Request::Get(_) | Request::Ping(_)) | Err(_) => {

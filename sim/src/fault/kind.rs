@@ -147,6 +147,7 @@ pub enum FaultKind {
     CrashLoop,
     ListensLate,
     ProbeIgnored,
+    ReadyStays,
     PostStartSkipped,
     PreStopSkipped,
     GraceIgnored,

@@ -9,16 +9,17 @@ use tokio_util::sync::CancellationToken;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
     Act, ApiRequest, Condition as Wanted, ErrorKind, ExitStatus, Moment, ObservationError, Play,
-    PodRef, Result, Seen, Step,
+    PodRef, Result, Seen, Step, has_ready_endpoint, slices_of,
 };
 use winconform_core::text::{exit_code, printable};
 
 use crate::cluster::objects::kinds::PODS;
 use crate::cluster::objects::pods::crashes;
-use crate::cluster::{Condition, Watched, wait_for_watched};
+use crate::cluster::{Condition, Watched, poll, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
 use crate::engine::integrity::alterations::Altered;
+use crate::transport::Pace;
 
 /// How many times as long as a step may take it is watched, while the server is away.
 const PATIENCE: u32 = 3;
@@ -157,6 +158,9 @@ impl Fixtures {
                 return Ok(None);
             }
             Act::Delete => return self.delete(pod).await.map(|()| None),
+            Act::AwaitEndpoint(wanted, span) => {
+                return self.endpoint_becomes(play, *wanted, *span).await;
+            }
             Act::Await(wanted, span) | Act::Keep(wanted, span) => (wanted, *span),
         };
         let awaited = |now: Instant, seen| match seen {
@@ -222,6 +226,41 @@ impl Fixtures {
             Seen::Untold(error) if there.is_some() || !leaves || !never => Err(error),
             _ => Ok(instead),
         }
+    }
+
+    /// Waits until the fixture's Service has the pod as a ready endpoint, or has it no more; returns what is seen
+    /// instead once the time is over.
+    async fn endpoint_becomes(
+        &self,
+        play: &Play,
+        wanted: bool,
+        span: Duration,
+    ) -> Result<Option<String>> {
+        let PodRef {
+            namespace, name, ..
+        } = &play.container;
+        let request = ApiRequest::get(slices_of(namespace, &play.of.object_name()));
+        let begun = Instant::now();
+        let pace = Pace::new(self.api.durations().observe_again);
+        poll(pace, span * PATIENCE, "the endpoints", async || {
+            let reply = match self.api.send(&request).await {
+                Ok(reply) => reply,
+                Err(error) => return Condition::Never(error),
+            };
+            if reply.status != 200 {
+                return Condition::Never(reply.refused(ErrorKind::ApiUnavailable));
+            }
+            if has_ready_endpoint(&reply.body, name) == wanted {
+                return Condition::Done(None);
+            }
+            let instead = if wanted { "none is" } else { "it still is" };
+            let since = self.api.outage.last_met().max(Some(begun));
+            match since.is_some_and(|since| since.elapsed() >= span) {
+                true => Condition::Done(Some(format!("{instead} {} s later", span.as_secs()))),
+                false => Condition::NotYet(instead.to_owned()),
+            }
+        })
+        .await
     }
 }
 

@@ -149,11 +149,7 @@ impl Method for State {
                     pool: at.pool.cloned(),
                     node: None,
                 };
-                format!(
-                    "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
-                     ?labelSelector=kubernetes.io%2Fservice-name%3D{}",
-                    key.object_name()
-                )
+                slices_of(namespace, &key.object_name())
             }
         };
         let (at, otherwise) = (*at, "an HTTP answer to a state assertion");
@@ -422,6 +418,21 @@ const ENDED: &str = "ended with exit code";
 fn end(state: &Json) -> Option<String> {
     let code = state["terminated"]["exitCode"].as_i64()?;
     Some(format!("{ENDED} {}", exit_code(code)))
+}
+
+/// The path of a Service's EndpointSlices.
+pub fn slices_of(namespace: &str, service: &str) -> String {
+    format!(
+        "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
+         ?labelSelector=kubernetes.io%2Fservice-name%3D{service}"
+    )
+}
+
+/// Whether a list of EndpointSlices has a pod as a ready endpoint.
+pub fn has_ready_endpoint(slices: &Json, pod: &str) -> bool {
+    let slices = slices["items"].as_array().into_iter().flatten();
+    let mut endpoints = slices.flat_map(read_slice);
+    endpoints.any(|endpoint| endpoint.ready && endpoint.pod.as_deref() == Some(pod))
 }
 
 /// The endpoints of an EndpointSlice. A missing `ready` means ready (discovery.k8s.io/v1).

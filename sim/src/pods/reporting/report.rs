@@ -9,6 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::base::lock::locked;
+use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::pods::course::run::PodRun;
 
@@ -46,10 +47,14 @@ impl Reporter {
     /// Sends the current status, unless the API server has it already.
     pub(crate) async fn report(&self, cluster: &Cluster, run: &PodRun) {
         cluster.heard(&run.node).await;
-        let (status, seen) = {
+        let (mut status, seen) = {
             let mut book = run.book();
             (book.status(&run.node.view), book.pod.clone())
         };
+        if run.suffers(FaultKind::ReadyStays, cluster) {
+            let taken = locked(&self.taken);
+            stay_ready(&mut status, taken.as_ref().map(|taken| &taken.status));
+        }
         let is_known = |taken: &Taken| taken.status == status && !taken.is_contradicted(&seen);
         if locked(&self.taken).as_ref().is_some_and(is_known) {
             return;
@@ -75,6 +80,20 @@ impl Reporter {
         let taken = locked(&self.taken);
         let taken = taken.as_ref();
         taken.is_some_and(|taken| taken.is_contradicted(pod))
+    }
+}
+
+/// Leaves the condition Ready of a pod that runs as it was reported, if that was True.
+fn stay_ready(status: &mut PodStatus, taken: Option<&PodStatus>) {
+    let is_ready = |condition: &&PodCondition| condition.type_ == "Ready";
+    let before = taken.and_then(|taken| taken.conditions.iter().flatten().find(is_ready));
+    let before = before.filter(|condition| condition.status == "True");
+    let runs = status.phase.as_deref() == Some("Running");
+    let mut conditions = status.conditions.iter_mut().flatten();
+    if let (true, Some(before)) = (runs, before)
+        && let Some(ready) = conditions.find(|condition| condition.type_ == "Ready")
+    {
+        *ready = before.clone();
     }
 }
 

@@ -46,6 +46,9 @@ pub enum Act {
     Await(Condition, Duration),
     /// A condition has to go on holding for so long.
     Keep(Condition, Duration),
+    /// Wait until the Service of the pod's fixture has the pod as a ready endpoint, or has it no more, at most so
+    /// long.
+    AwaitEndpoint(bool, Duration),
 }
 
 /// A probe with a period of 3 s and a threshold of 2 has this long; an exec alone may take seconds on Windows.
@@ -54,6 +57,8 @@ const PROBED: Duration = Duration::from_mins(1);
 const RESTARTED: Duration = Duration::from_mins(2);
 /// A program that crashes does so by then.
 const CRASHES: Duration = Duration::from_secs(3);
+/// The endpoints of a Service follow the status of a pod within seconds, but for a busy controller.
+const FOLLOWS: Duration = Duration::from_mins(1);
 /// For a pod to go whose containers have ended.
 const LEAVES: Duration = Duration::from_mins(2);
 
@@ -62,6 +67,12 @@ impl Scenario {
     pub fn execs(self) -> bool {
         let mut steps = self.steps(Os::Windows).into_iter();
         steps.any(|step| matches!(step.act, Act::Run(_) | Act::Ask(_)))
+    }
+
+    /// Whether a step asks for endpoints.
+    pub fn asks_for_endpoints(self) -> bool {
+        let mut steps = self.steps(Os::Windows).into_iter();
+        steps.any(|step| matches!(step.act, Act::AwaitEndpoint(..)))
     }
 
     pub fn steps(self, os: Os) -> Vec<Step> {
@@ -102,10 +113,13 @@ impl Scenario {
         match self {
             Self::ReadinessProbe => vec![
                 is_ready,
+                presumed("its Service has the pod as a ready endpoint", leads(true)),
                 taken_away,
                 ready("the container is no longer ready", false),
+                step("its Service no longer has the pod as a ready endpoint", leads(false)),
                 step("what its probe looks for is there again", put(os)),
                 ready("the container is ready again", true),
+                step("its Service has the pod as a ready endpoint again", leads(true)),
             ],
             Self::LivenessProbe => vec![probed_once, taken_away, restarted],
             Self::MemoryOverUse => vec![refused_memory(), runs_on()],
@@ -197,6 +211,10 @@ fn look() -> Act {
     ))
 }
 
+fn leads(wanted: bool) -> Act {
+    Act::AwaitEndpoint(wanted, FOLLOWS)
+}
+
 /// More memory than the limit of the container, which its manifest gives it.
 fn refused_memory() -> Step {
     presumed(
@@ -234,7 +252,10 @@ mod tests {
                 let steps = scenario.steps(os);
                 let last = steps.last().map(|step| &step.act);
                 assert!(
-                    matches!(last, Some(Act::Await(..) | Act::Ask(_) | Act::Keep(..))),
+                    matches!(
+                        last,
+                        Some(Act::Await(..) | Act::AwaitEndpoint(..) | Act::Ask(_) | Act::Keep(..))
+                    ),
                     "{scenario:?}"
                 );
                 for step in &steps {
