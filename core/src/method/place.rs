@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Moment;
 use super::error::{ErrorKind, ObservationError, Result};
 use super::vantage::VantageKey;
 use crate::config::Outside;
@@ -38,6 +39,9 @@ pub struct ReadyFixture {
     pub udp: Option<u16>,
     /// Its pods, by name.
     pub pods: Vec<ReadyPod>,
+    /// What the run did with its pods before, and how long after it was applied that was over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Moment>,
     /// The cluster's DNS suffix, as a prober reports it.
     pub domain: Option<String>,
     /// Where a load balancer answers for its Service.

@@ -327,6 +327,7 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
             addresses: vec![address],
             restarts: 0,
         }],
+        changes: Vec::new(),
         domain: Some("*".to_owned()),
         balancer: Some(Balancer {
             at: address.to_string(),

@@ -1,8 +1,9 @@
 //! The few lines of a diagnosis that a report shows; the record has all of it.
 
 use crate::fixture::FixtureKey;
+use crate::method::Moment;
 use crate::plan::CheckId;
-use crate::record::{Diagnosis, Evidence, EvidenceKind, RunView};
+use crate::record::{Diagnosis, Evidence, EvidenceKind, FixtureOutcome, RunView};
 use crate::text::printable;
 
 /// Lines shown of what a failed check depends on.
@@ -16,13 +17,31 @@ pub(crate) fn of_fixture(view: &RunView, key: &FixtureKey) -> Excerpt {
     view.diagnoses.get(key).map(excerpt).unwrap_or_default()
 }
 
-/// The excerpt from the diagnoses of the fixtures that a failed check depends on.
+/// The excerpt from the diagnoses of the fixtures that a failed check depends on, with what the run did to their pods.
 pub(crate) fn of_check(view: &RunView, check: &CheckId) -> Excerpt {
     let diagnoses = view
         .diagnoses
         .values()
         .filter(|diagnosis| diagnosis.checks.contains(check));
-    diagnoses.flat_map(excerpt).take(SHOWN).collect()
+    let shown = diagnoses.flat_map(|diagnosis| {
+        let steps = steps(view, &diagnosis.fixture).map(|steps| ("steps", steps));
+        steps.into_iter().chain(excerpt(diagnosis))
+    });
+    shown.take(SHOWN).collect()
+}
+
+/// What the run did to the pods of a fixture before a check observed them, or how that failed.
+fn steps(view: &RunView, key: &FixtureKey) -> Option<String> {
+    if key.name.changes().is_empty() {
+        return None;
+    }
+    match &view.fixtures.get(key)?.0 {
+        FixtureOutcome::Failed(error) => Some(printable(&error.detail)),
+        FixtureOutcome::Ready(ready) => {
+            let changes: Vec<_> = ready.changes.iter().map(Moment::to_string).collect();
+            Some(changes.join("; "))
+        }
+    }
 }
 
 /// The last line of the most telling log, and the last event.
