@@ -170,7 +170,7 @@ impl Surroundings<'_> {
                      `--yes-disrupt NODE`)"
                 }
                 Allowed::Load => {
-                    "it has pods take a tenth of a processor each \
+                    "it puts more load on a node than others do \
                      (allowed by `allow: [load]` in the configuration)"
                 }
             });

@@ -142,6 +142,7 @@ pub enum FaultKind {
     PlatformUnasked,
     PauseImageWrong,
     SandboxFails,
+    CrowdFails,
     HandlerUnknown,
     ServercoreCrashes,
     CrashLoop,

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -96,6 +97,9 @@ pub struct ObservedPod {
     pub lost: Option<String>,
     /// Whether its condition Ready is True.
     pub ready: bool,
+    /// How many seconds after its creation it became Ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_s: Option<i64>,
     pub deleted: bool,
     pub images: Vec<String>,
     /// Whether each is the image that the image table has for the pool, but for containers that a webhook added.
@@ -234,8 +238,9 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
         return Err(ErrorKind::NotApplied.error(detail));
     }
-    // A pod that is still being prepared after a boot has failed
-    let was_prepared = fixture.disrupts();
+    // A pod that is still being prepared after a boot has failed, or where others of many at once have begun
+    let others_began = || pods.iter().any(|pod| pod.ready);
+    let was_prepared = fixture.disrupts() || fixture == FixtureName::DENSE && others_began();
     let mut not_begun = pods.iter().filter_map(|pod| not_begun(pod, was_prepared));
     // One crashed pod decides, whatever the state of its siblings
     match not_begun.next() {
@@ -311,7 +316,9 @@ fn compare_listed(expectation: StateExpectation, pods: &[ObservedPod]) -> Compar
     let shown = pods.iter().map(|pod| {
         let ready = if pod.ready { "Ready" } else { "not Ready" };
         let (node, address) = (of(&pod.node, "node"), of(&pod.address, "address"));
-        format!("{}: {ready}, {node}, {address}", printable(&pod.name))
+        let took = pod.took_s.map(|took| format!(", after {took} s"));
+        let (name, took) = (printable(&pod.name), took.unwrap_or_default());
+        format!("{name}: {ready}, {node}, {address}{took}")
     });
     let difference = Difference::between(&expectation, shown.collect::<Vec<_>>().join("; "));
     match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expectation.pods()) {
@@ -380,7 +387,13 @@ fn read_pod(pod: &Json, of: FixtureName, at: &Bound<'_>) -> Result<ObservedPod> 
         .filter(|c| !is_added(c))
         .map(|c| c["image"].as_str())
         .collect();
-    let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
+    let is_ready = |c: &&Json| c["type"] == "Ready" && c["status"] == "True";
+    let conditions = list(&pod["status"]["conditions"]);
+    let ready = conditions.iter().find(is_ready);
+    let at = |time: &Json| time.as_str()?.parse::<Timestamp>().ok();
+    let since = ready.and_then(|ready| at(&ready["lastTransitionTime"]));
+    let created = at(&pod["metadata"]["creationTimestamp"]);
+    let took = since.zip(created).map(|(since, created)| since.as_second() - created.as_second());
     let waiting = list(&pod["status"]["containerStatuses"])
         .iter()
         .find_map(|status| {
@@ -402,7 +415,8 @@ fn read_pod(pod: &Json, of: FixtureName, at: &Bound<'_>) -> Result<ObservedPod> 
             .sum(),
         lost: lost_container(pod).map(str::to_owned),
         deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
-        ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
+        ready: ready.is_some(),
+        took_s: took,
         image_of_build: !own.is_empty() && own.iter().all(|image| *image == at.image),
         images,
         waiting,

@@ -222,6 +222,8 @@ pub(crate) struct NodeState {
     pub(crate) power: watch::Sender<Power>,
     /// A program of the node has it boot.
     pub(crate) reboots: Arc<Notify>,
+    /// Whoever makes a sandbox here holds it.
+    pub(crate) makes_sandbox: Arc<()>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
     /// The time of day; the node's own clock may be wrong.
@@ -268,6 +270,7 @@ impl NodeState {
                 boots: 0,
             }),
             reboots: Arc::default(),
+            makes_sandbox: Arc::default(),
             pressed: Mutex::default(),
             wall,
         }

@@ -22,15 +22,25 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// and 2213 report 1 s to over a minute.
 const LAG: Duration = Duration::from_secs(3);
 
+/// How many sandboxes a node sets up at once under the fault `crowd-fails`.
+const CROWD: usize = 5;
+
 /// How long it lags under the fault `dns-late`.
 const LATE: Duration = Duration::from_mins(1);
 
 /// Gives the pod a sandbox and an address; retries until it has both.
 pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
+    let makes = Arc::clone(&run.node.makes_sandbox);
+    // The node holds it, too
+    let is_crowd = Arc::strong_count(&makes) > CROWD + 1 && !run.host_network();
+    let _makes = (!is_crowd).then_some(makes);
     loop {
         cluster.clock.pass(start_time(run.node.pool.os())).await;
+        let fails = boots > 0 && run.suffers(FaultKind::BootBreaksSandboxes, cluster)
+            || is_crowd && run.suffers(FaultKind::CrowdFails, cluster)
+            || run.suffers(FaultKind::SandboxFails, cluster);
         let made = handler(cluster, run).await.and_then(|handler| {
-            refusal(cluster, run, boots, &handler).map_or(Ok(()), Err)?;
+            refusal(cluster, run, fails, &handler).map_or(Ok(()), Err)?;
             address(cluster, run, &handler)
         });
         let Err(why) = made else { return };
@@ -89,8 +99,8 @@ fn has_address(run: &PodRun) -> bool {
     requested > 0 || !run.node.spec.resources.contains_key(ADDRESS)
 }
 
-/// Returns containerd's error if it does not create the sandbox.
-fn refusal(cluster: &Cluster, run: &PodRun, boots: u32, handler: &str) -> Option<String> {
+/// Returns containerd's error if it does not create the sandbox, whose network `fails`.
+fn refusal(cluster: &Cluster, run: &PodRun, fails: bool, handler: &str) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
     let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
     if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, handler)) {
@@ -98,7 +108,7 @@ fn refusal(cluster: &Cluster, run: &PodRun, boots: u32, handler: &str) -> Option
     }
     let id = cluster
         .chance
-        .hex(&format!("sandbox {} {boots}", run.uid), 64);
+        .hex(&format!("sandbox {}", run.uid), 64);
     let task = format!("failed to start sandbox \"{id}\": failed to create containerd task");
     if run.suffers(FaultKind::PauseImageWrong, cluster) {
         // containerd issue 7856, kubernetes issue 99157
@@ -110,8 +120,7 @@ fn refusal(cluster: &Cluster, run: &PodRun, boots: u32, handler: &str) -> Option
     if run.node.pool.os() == Os::Windows && !run.host_network() && !has_address(run) {
         return Some(unlabelled(&id));
     }
-    let by_boot = boots > 0 && run.suffers(FaultKind::BootBreaksSandboxes, cluster);
-    if by_boot || run.suffers(FaultKind::SandboxFails, cluster) {
+    if fails {
         let plugin = match run.node.pool.os() {
             Os::Linux => "bridge",
             Os::Windows => "win-bridge",
