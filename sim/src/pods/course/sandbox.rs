@@ -40,7 +40,7 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
             || is_crowd && run.suffers(FaultKind::CrowdFails, cluster)
             || run.suffers(FaultKind::SandboxFails, cluster);
         let made = handler(cluster, run).await.and_then(|handler| {
-            refusal(cluster, run, fails, &handler).map_or(Ok(()), Err)?;
+            refusal(cluster, run, (boots, fails), &handler).map_or(Ok(()), Err)?;
             address(cluster, run, &handler)
         });
         let Err(why) = made else { return };
@@ -100,7 +100,12 @@ fn has_address(run: &PodRun) -> bool {
 }
 
 /// Returns containerd's error if it does not create the sandbox, whose network `fails`.
-fn refusal(cluster: &Cluster, run: &PodRun, fails: bool, handler: &str) -> Option<String> {
+fn refusal(
+    cluster: &Cluster,
+    run: &PodRun,
+    (boots, fails): (u32, bool),
+    handler: &str,
+) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
     let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
     if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, handler)) {
@@ -108,7 +113,7 @@ fn refusal(cluster: &Cluster, run: &PodRun, fails: bool, handler: &str) -> Optio
     }
     let id = cluster
         .chance
-        .hex(&format!("sandbox {}", run.uid), 64);
+        .hex(&format!("sandbox {} {boots}", run.uid), 64);
     let task = format!("failed to start sandbox \"{id}\": failed to create containerd task");
     if run.suffers(FaultKind::PauseImageWrong, cluster) {
         // containerd issue 7856, kubernetes issue 99157
