@@ -155,6 +155,7 @@ pub enum FaultKind {
     EndsSlow,
     ExitCodeLost,
     HostProcessRefused,
+    RelativeCommandsLost,
     ExecRefused,
     ExecSlow,
     ExecOutputLost,

@@ -3,6 +3,7 @@
 use self::Run::{Ends, Starts};
 use super::seat::Seat;
 use super::{Place, Ran, Refusal, Started, curl, file, ping, shell};
+use crate::fault::FaultKind;
 use crate::nodes::image::Family;
 use crate::program::kubernetes::agnhost;
 use crate::program::windows::{host, ipconfig, powershell, system};
@@ -219,11 +220,23 @@ fn name(os: Os, file: &str) -> String {
     }
 }
 
+/// A program of a `HostProcess` container, whose path may be relative to the working directory (hcsshim,
+/// `internal/jobcontainers/path.go`).
+fn found(seat: &Seat<'_>, file: &str) -> String {
+    let is_relative = file.contains(['/', '\\']) && !file.contains(':') && !file.starts_with('/');
+    let lost = || seat.suffers(FaultKind::RelativeCommandsLost);
+    match seat.place.host_process && is_relative && !lost() {
+        true => format!("{}\\{file}", seat.place.directory.trim_end_matches('\\')),
+        false => file.to_owned(),
+    }
+}
+
 /// Runs a command line, if its program is in the table.
 pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
+    let file = &found(seat, file);
     let named = |(os, program, ..): &&Form| *program == name(*os, file);
     let mut forms = FORMS.iter().filter(named);
     let form = forms.find(|(os, ..)| *os == seat.place.os);

@@ -236,6 +236,8 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
             // A folder is there once a file is in it
             ("mkdir", Os::Windows) => Ran::default(),
             ("type" | "del" | "mklink", Os::Windows) => file::command(call, step.trim_end())?,
+            ("dir", Os::Windows) if rest.trim_end() == MOUNT_POINT => mount_point(call.place()),
+            ("ver", Os::Windows) if rest.is_empty() => Ran::prints("\r\nMicrosoft Windows\r\n"),
             ("dir", Os::Windows) => host::pipes(call, rest)?,
             (program, Os::Windows) if program.starts_with("C:\\") => run_part(call, step)?,
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
@@ -248,6 +250,17 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
         ran = ran.then(next);
     }
     Some(Started::Ended(ran))
+}
+
+/// The folder of a `HostProcess` container's image and volumes.
+const MOUNT_POINT: &str = "%CONTAINER_SANDBOX_MOUNT_POINT%";
+
+/// Lists the folder, where the variable is set.
+fn mount_point(place: &Place) -> Ran {
+    match expanded(place, MOUNT_POINT) {
+        unset if unset == MOUNT_POINT => Ran::complains("File Not Found\r\n", 1),
+        folder => Ran::prints(format!(" Directory of {folder}\r\n")),
+    }
 }
 
 /// Marks a step that prints to the error stream.
@@ -358,7 +371,7 @@ mod tests {
         ] {
             assert_eq!(ended(Os::Linux, script).0, NOT_SIMULATED, "{script}");
         }
-        for script in ["echo ^A", "dir", "echo a && echo b", "ver"] {
+        for script in ["echo ^A", "dir", "echo a && echo b", "vol"] {
             assert_eq!(ended(Os::Windows, script).0, NOT_SIMULATED, "{script}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::program::forms::Call;
+use crate::program::forms::{self, Call};
 use crate::program::windows::{folder, host, pipe, share, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
@@ -20,6 +20,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
             "-nologo" | "-noninteractive" | "-noprofile" => {}
             "-command" => break,
             "-encodedcommand" => return encoded(call, &decoded(args.next()?)?),
+            program if program.ends_with(".exe") => return Some(forms::run(call.seat, call.args, b"")),
             _ => return None,
         }
     }
