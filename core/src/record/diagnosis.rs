@@ -51,7 +51,7 @@ pub enum EvidenceKind {
 pub struct Evidence {
     /// Its kind.
     pub kind: EvidenceKind,
-    /// What it is about: `Pod a/b, container c`.
+    /// What it is about: `Pod a/b, container c`; of kube-proxy's log, `kube-proxy on NODE` is before that.
     pub of: String,
     /// The last lines: foreign text, unchanged except for secrets; none where there was nothing.
     pub lines: Vec<String>,

@@ -93,6 +93,7 @@ fn cause(cause: &Cause<'_>) -> Value {
         "says": cause.says,
         "works": cause.beside,
         "likely": cause.likely,
+        "evidence": cause.evidence,
         "look": cause.look,
         "link": cause.link,
         "checks": cause.checks.iter().map(|check| &check.planned.id).collect::<Vec<_>>(),

@@ -6,6 +6,7 @@
     reason = "tests do I/O"
 )]
 
+mod causes;
 mod ci;
 mod claims;
 mod config;

@@ -277,6 +277,7 @@ async fn proxies_on(api: &Api, node: &str) -> Vec<Evidence> {
         .filter(|log| log.kind == EvidenceKind::Log)
         .map(|log| Log {
             kind: EvidenceKind::KubeProxy,
+            of: format!("kube-proxy on {node}, {}", log.of),
             ..log
         });
     join_all(logs.map(|log| log.read(api))).await
@@ -467,6 +468,25 @@ mod tests {
         let mut log = fake.log();
         log.retain(|line| line.contains("/nodes") || line.contains("/kube-system"));
         assert_eq!(log, ["GET /api/v1/nodes/a"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_log_of_kube_proxy_is_named_after_its_node() {
+        let fake = Fake::default();
+        let pod = "/api/v1/namespaces/kube-system/pods/kube-proxy-x";
+        let container = json!({"name": "kube-proxy", "state": {"running": {"startedAt": "now"}}});
+        fake.put(
+            pod,
+            json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "kube-system", "name": "kube-proxy-x"},
+            "spec": {"nodeName": "a"}, "status": {"containerStatuses": [container]}}),
+        );
+        fake.script(&format!("GET {pod}/log"), 200, json!("began\n"));
+        let evidence = proxies_on(&fake.api(), "a").await;
+        let said: Vec<_> = evidence.iter().map(|one| one.of.as_str()).collect();
+        let of = "kube-proxy on a, Pod kube-system/kube-proxy-x, container kube-proxy";
+        assert_eq!(said, [of]);
+        assert_eq!(evidence[0].lines, ["began"]);
     }
 
     #[tokio::test(start_paused = true)]

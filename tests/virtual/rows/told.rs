@@ -218,6 +218,9 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
          system, a way between two, the cluster), as small as passed checks from other nodes and pools make it, and takes\n\
          there what else it explains. *Likely* is what the entry says; *works* is what passes in the same place, and where\n\
          the same checks pass.\n\n\
+         *Evidence* decides nothing. It is one line of what the run collected about these checks after they failed: events,\n\
+         statuses of pods, conditions of nodes, ends of logs, also of kube-proxy. The last column has its words, the most\n\
+         telling first.\n\n\
          [The table of faults](faults.md) has the truth, written before. Of the faults by which checks fail or are\n\
          inconclusive, the first cause names component and scope of {right} of {all}; of a third of the names, by their\n\
          hash, which were put aside while the catalogue was written, {right_apart} of {all_apart}. That third was first\n\
@@ -226,7 +229,7 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
          are named in at least {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
          Shown in memory alone: no real cluster with these faults was at hand.\n\n\
          ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
-         {}\n## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n",
+         {}\n## The catalogue\n\n| what | likely | shown by | with words | evidence |\n|---|---|---|---|---|\n",
         judged()?
     );
     for rule in catalogue()? {
@@ -244,10 +247,10 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
             Some(link) => format!("[{what}]({link})"),
             None => what.to_owned(),
         };
-        let (shown_by, words) = (list("shown_by"), list("words"));
+        let [shown_by, words, evidence] = ["shown_by", "words", "evidence"].map(list);
         writeln!(
             text,
-            "| {what} | {component}: {likely} | {shown_by} | {words} |"
+            "| {what} | {component}: {likely} | {shown_by} | {words} | {evidence} |"
         )?;
     }
     Ok(text)

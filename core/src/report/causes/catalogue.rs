@@ -72,6 +72,10 @@ pub(super) struct Rule {
     /// observed something will do.
     #[serde(default)]
     pub(super) words: Vec<String>,
+    /// Words of which a line of the evidence about these checks may have one, in lower case, the most telling first.
+    /// They decide nothing: the line is shown from its word on.
+    #[serde(default)]
+    pub(super) evidence: Vec<String>,
     /// Whether only checks from Windows show it.
     #[serde(default)]
     pub(super) from_windows: bool,

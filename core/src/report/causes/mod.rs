@@ -1,9 +1,11 @@
 //! Causes: what the checks that are in trouble have in common. A pure function of the record, passes included.
 //!
 //! The catalogue is gone through in its order; each rule takes the checks that show it and that no rule before has
-//! taken, finds the place that covers them, and takes there what it explains.
+//! taken, finds the place that covers them, and takes there what it explains. The evidence that was collected after
+//! failures decides nothing: its most telling line is shown beside the cause.
 
 mod catalogue;
+mod evidence;
 mod place;
 mod trouble;
 
@@ -36,6 +38,8 @@ pub struct Cause<'v> {
     pub beside: String,
     /// The component in words.
     pub likely: &'static str,
+    /// The most telling line of what the run collected after failures; empty where none tells. Printable.
+    pub evidence: String,
     /// A command to look with. Printable.
     pub look: String,
     pub link: Option<&'static str>,
@@ -204,6 +208,7 @@ impl<'r> Fits<'r> {
             says: format!("{}{family} {}", rule.says, place.words()),
             beside: self.works(place, of_it, all),
             likely: &rule.likely,
+            evidence: all.evidence.telling(&rule.evidence, of_it, place),
             look: printable(&look),
             link: rule.link.as_deref(),
             checks: of_it.iter().map(|seen| seen.check).collect(),

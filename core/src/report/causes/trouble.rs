@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evidence::Collected;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::method::{Comparison, SourceKind, VantageKey};
 use crate::record::{CheckView, FixtureOutcome, RunView};
@@ -95,12 +96,15 @@ pub(super) struct All<'v> {
     pub(super) cases: Vec<&'v str>,
     /// Nodes from which pods on others are reached, by the family of addresses.
     pub(super) reaching: BTreeSet<(Option<IpFamily>, End)>,
+    /// What the run collected after failures.
+    pub(super) evidence: Collected<'v>,
 }
 
 impl<'v> All<'v> {
     pub(super) fn of(view: &'v RunView, pools: &Pools) -> Self {
         let mut all = Self::default();
         let (mut known, names) = (BTreeMap::new(), Names::of(view, pools));
+        all.evidence = Collected::of(view, |text| names.node(text));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let case = id.split('[').next().unwrap_or(id);
@@ -220,6 +224,12 @@ impl<'p> Names<'p> {
             }),
             _ => None,
         }
+    }
+
+    /// The first node that a text names.
+    fn node(&self, text: &str) -> Option<End> {
+        let ends = words(text).filter_map(|word| self.ends.get(word));
+        ends.flatten().find(|end| end.node.is_some()).cloned()
     }
 
     fn end(&self, pool: PoolName, node: Option<NodeOrdinal>) -> End {

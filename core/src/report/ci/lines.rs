@@ -158,11 +158,15 @@ fn of_cause(cause: &Cause<'_>) -> Annotation {
         "" => String::new(),
         beside => format!("\nworks: {beside}"),
     };
+    let evidence = match cause.evidence.as_str() {
+        "" => String::new(),
+        evidence => format!("\nevidence: {evidence}"),
+    };
     Annotation {
         level,
         title: format!("winconform: {component}"),
         text: format!(
-            "{} ({count}){works}\nlikely: {}\nlook: {}",
+            "{} ({count}){works}\nlikely: {}{evidence}\nlook: {}",
             cause.says, cause.likely, cause.look
         ),
     }

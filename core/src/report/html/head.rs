@@ -140,6 +140,7 @@ fn one(cause: &Cause<'_>, room: &mut Room) -> Markup {
         dl {
             @if !cause.beside.is_empty() { div { dt { "works" } dd { (cause.beside) } } }
             div { dt { "likely" } dd { (cause.likely) } }
+            @if !cause.evidence.is_empty() { div { dt { "evidence" } dd { (cause.evidence) } } }
             div { dt { "look" } dd { code { (cause.look) } } }
             // Of the catalogue, which is built in
             @if let Some(link) = cause.link { div { dt { "see" } dd { a href=(link) { (link) } } } }

@@ -83,6 +83,17 @@ impl Page {
         }
     }
 
+    /// A word, then a value: in short, as much of it as fits on one line.
+    pub(super) fn begun(&mut self, indent: usize, word: &str, value: &str) {
+        match self.detail {
+            Detail::Short => {
+                let room = self.width.saturating_sub(indent + LABEL);
+                self.whole(indent, word, &fit(value, room));
+            }
+            Detail::Full => self.field(indent, word, value),
+        }
+    }
+
     /// A word, then a value on one line whatever its length.
     pub(super) fn whole(&mut self, indent: usize, word: &str, value: &str) {
         let margin = " ".repeat(indent);

@@ -81,6 +81,9 @@ impl Page {
                     self.field(4, label, value);
                 }
             }
+            if !cause.evidence.is_empty() {
+                self.begun(4, "evidence", &cause.evidence);
+            }
             // What is copied is never broken
             self.whole(4, "look", &cause.look);
             if let Some(link) = cause.link {
