@@ -149,6 +149,7 @@ pub enum FaultKind {
     ProbeIgnored,
     PostStartSkipped,
     PreStopSkipped,
+    InitOutOfOrder,
     GraceIgnored,
     EndsSlow,
     ExitCodeLost,
