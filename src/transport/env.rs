@@ -32,8 +32,8 @@ pub struct Env {
 }
 
 struct Simulated {
-    /// The time of day at `began`.
-    epoch: Timestamp,
+    /// The time of day at `began`, by the clock as it is set now.
+    epoch: Mutex<Timestamp>,
     began: Instant,
     chance: Mutex<ChaCha8Rng>,
     dial: Arc<Dial>,
@@ -48,7 +48,7 @@ impl Env {
     /// determines the random numbers. Call it within a runtime.
     pub fn simulated(epoch: Timestamp, seed: u64, dial: Arc<Dial>) -> Self {
         let simulated = Simulated {
-            epoch,
+            epoch: Mutex::new(epoch),
             began: Instant::now(),
             chance: Mutex::new(ChaCha8Rng::seed_from_u64(seed)),
             dial,
@@ -69,7 +69,16 @@ impl Env {
             return Timestamp::now();
         };
         let passed = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
+        let epoch = *locked(epoch);
         epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Sets the clock of a simulated environment forth or back, as a machine's may be set; no other clock.
+    pub fn set_clock(&self, by: SignedDuration) {
+        if let Some(Simulated { epoch, .. }) = self.simulated.as_deref() {
+            let mut epoch = locked(epoch);
+            *epoch = epoch.saturating_add(by).unwrap_or(*epoch);
+        }
     }
 
     /// A random number; in a simulated environment the seed determines it.
@@ -150,6 +159,14 @@ mod tests {
         assert_eq!(first.0, "1970-01-01T00:00:01.5Z");
         assert_ne!(first.1, first.2);
         assert_eq!(told().await, first);
+        let env = Env::simulated(Timestamp::UNIX_EPOCH, 7, refused());
+        for (by, now) in [
+            (3600, "1970-01-01T01:00:00Z"),
+            (-1800, "1970-01-01T00:30:00Z"),
+        ] {
+            env.set_clock(SignedDuration::from_secs(by));
+            assert_eq!(env.clone().now().to_string(), now);
+        }
         let system = Env::system();
         assert!(
             !system.is_simulated() && system.now() > Timestamp::UNIX_EPOCH + Duration::from_mins(1)

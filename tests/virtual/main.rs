@@ -50,6 +50,8 @@ fn main() {
         admission::trials(),
         portal::trials(),
         faults::trials(),
+        events::scenarios::trials(),
+        events::clocks::trials(),
         events::passing::trials(),
         events::outages::trials(),
         rows::page::trials(),

@@ -151,6 +151,7 @@ pub enum FaultKind {
     ReadyStays,
     PostStartSkipped,
     PreStopSkipped,
+    InitOutOfOrder,
     GraceIgnored,
     EndsSlow,
     ExitCodeLost,

@@ -105,7 +105,7 @@ fn resumed() -> Outcome {
             };
             world.cleaned_up().await?;
             let again = of_short(world, "r2");
-            let settled = goes_on(world, again, &record, &expected).await?;
+            let settled = goes_on(&world.cluster(), again, &record, &expected).await?;
             world.unchanged(&before)?;
             Ok(Some(settled))
         });
@@ -123,7 +123,7 @@ fn resumed() -> Outcome {
 /// Checks that a run that resumes a record has the verdicts of an undisturbed run. Returns how many checks
 /// the record settled, or `None` if it cannot be resumed.
 pub(crate) async fn goes_on(
-    world: &World,
+    cluster: &Cluster,
     options: RunOptions,
     record: &str,
     expected: &BTreeMap<String, Option<Verdict>>,
@@ -134,7 +134,7 @@ pub(crate) async fn goes_on(
         resume: Some(Arc::new(earlier)),
         ..options
     };
-    let again = undisturbed(&world.cluster(), &resumes).await;
+    let again = undisturbed(cluster, &resumes).await;
     match &again.finished {
         // The record does not name the cluster
         Err(RunError::Resume(_)) if !knows => return Ok(None),
@@ -184,7 +184,7 @@ fn telling(client: Client, at: u64, kill: watch::Sender<bool>) -> Client {
 }
 
 /// Runs until the kill: the record then, or `None` if the run ended before.
-async fn until(
+pub(crate) async fn until(
     cluster: &Cluster,
     options: &RunOptions,
     mut killed: watch::Receiver<bool>,
@@ -210,7 +210,7 @@ fn lines(text: &str, count: u64) -> &str {
     &text[..end]
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(seen: &T, expected: &T) -> Outcome {
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(seen: &T, expected: &T) -> Outcome {
     match seen == expected {
         true => Ok(()),
         false => Err(format!("{seen:#?}, not {expected:#?}")),
@@ -244,7 +244,7 @@ fn cut_lines() -> Outcome {
     let record = whole.text[..middle].replacen("\"r0\"", "\"r1\"", 1);
     within(async |world| {
         let options = world.settings("r2");
-        match goes_on(world, options, &record, &expected).await? {
+        match goes_on(&world.cluster(), options, &record, &expected).await? {
             None | Some(0) => Err("nothing was settled".to_owned()),
             Some(_) => Ok(()),
         }

@@ -61,8 +61,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     survived.chain([taken, refused]).collect()
 }
 
-/// Whether an outage may begin at an event.
-fn is_moment(line: &Line) -> bool {
+/// Whether an outage may begin at an event, or a clock jump.
+pub(crate) fn is_moment(line: &Line) -> bool {
     matches!(line.event, Event::Fixture { .. } | Event::Attempt(_))
 }
 

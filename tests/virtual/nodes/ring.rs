@@ -257,7 +257,7 @@ fn killed() -> Outcome {
             world.unchanged(&before)?;
             let record = record.ok_or("it ended before")?;
             let again = settings(world, "r2");
-            let settled = goes_on(world, again, &record, &expected).await?;
+            let settled = goes_on(&world.cluster(), again, &record, &expected).await?;
             world.unchanged(&before)?;
             Ok(settled)
         });

@@ -247,7 +247,21 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
     };
     let turns: Vec<CancellationToken> = init.iter().map(|_| CancellationToken::new()).collect();
     let done = CancellationToken::new();
+    let mains = || {
+        let main = spec.map_or(&[][..], |spec| &spec.containers);
+        let main = main.iter().enumerate();
+        future::join_all(main.map(|(index, c)| lead(c, index, Role::Main)))
+    };
     let sequence = async {
+        if run.suffers(FaultKind::InitOutOfOrder, cluster) {
+            turns.iter().for_each(CancellationToken::cancel);
+            // Files are written as programs begin: in this order none finds what one before it writes
+            let init = init.iter().enumerate().rev();
+            let init = init.filter(|(_, container)| Role::of_init(container) == Role::Init);
+            let init = init.map(|(index, c)| lead(c, index, Role::Init));
+            future::join(mains(), future::join_all(init)).await;
+            return;
+        }
         for (index, container) in init.iter().enumerate() {
             let role = Role::of_init(container);
             if role == Role::Sidecar {
@@ -257,9 +271,7 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
                 return;
             }
         }
-        let main = spec.map_or(&[][..], |spec| &spec.containers);
-        let main = main.iter().enumerate();
-        future::join_all(main.map(|(index, c)| lead(c, index, Role::Main))).await;
+        mains().await;
     };
     let main = async {
         sequence.await;

@@ -122,7 +122,7 @@ impl Scenario {
                 step("its Service has the pod as a ready endpoint again", leads(true)),
             ],
             Self::LivenessProbe => vec![probed_once, taken_away, restarted],
-            Self::MemoryOverUse => vec![refused_memory(), runs_on()],
+            Self::MemoryOverUse => vec![refused_memory(), runs_on(), refused_once_more()],
             Self::NetworkAfterRestart => vec![
                 presumed("the container has the address of its pod", look()),
                 probed_once,
@@ -227,6 +227,14 @@ fn runs_on() -> Step {
     step(
         "the container runs on for 5 s",
         Act::Keep(Condition::Runs, Duration::from_secs(5)),
+    )
+}
+
+/// A node that falls silent meanwhile reports no end of the container; only a program that runs there tells.
+fn refused_once_more() -> Step {
+    presumed(
+        "a program in it is refused as much once more",
+        Act::Ask(Command::MemoryLimited(640)),
     )
 }
 
