@@ -176,6 +176,7 @@ pub enum FaultKind {
     NfsMounts,
     CsiMountsNothing,
     VolumesForgotten,
+    SnapshotsEmpty,
     VolumesGrow,
     BlockDevicesMapped,
     HostPathEmpty,
