@@ -8,7 +8,9 @@ use winconform_core::fixture::{Change, FixtureName, Until};
 use winconform_core::method::{ApiRequest, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use crate::cluster::objects::kinds::{ALL, CLAIMS, Kind, LEASES, PODS, SECRETS, SERVICES, Scope};
+use crate::cluster::objects::kinds::{
+    ALL, CLAIMS, Kind, LEASES, PODS, SECRETS, SERVICES, SNAPSHOTS, Scope,
+};
 use crate::cluster::{LEASE_NAMESPACE, READ};
 use crate::engine::fixtures::manifest;
 use crate::engine::integrity::node_liveness;
@@ -126,6 +128,16 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
     }
     if name.changes().contains(&Change::Grow) {
         needs.insert(fixture(of_kind(&CLAIMS, Place::Own, AccessVerb::Get)));
+    }
+    if name.changes().contains(&Change::Snapshot) {
+        for kind in [&CLAIMS, &SNAPSHOTS] {
+            needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Get)));
+        }
+        // Whether the node has let go of the volume
+        for resource in ["nodes", "persistentvolumes"] {
+            let get = objects("", resource, Place::Cluster, AccessVerb::Get);
+            needs.insert(fixture(get));
+        }
     }
     if name == FixtureName::NAMESPACES {
         needs.insert(fixture(objects(

@@ -281,6 +281,7 @@ pub(crate) fn fixtures(
         disrupt: options.config.may_boot(),
         images: Arc::new(options.config.images.clone()),
         storage_classes: Arc::default(),
+        snapshot_classes: Arc::default(),
         share: options.config.outside.share.clone(),
         runtime_class: None,
         second: None,
@@ -295,12 +296,14 @@ pub(crate) fn fixtures(
     }
 }
 
-/// Tells the context what facts say of the cluster's DNS and of its storage classes.
+/// Tells the context what facts say of the cluster's DNS, and of its classes of volumes and of snapshots.
 fn inform(fixtures: &mut Fixtures, facts: &Facts) {
     let dns = facts.dns.value().and_then(Option::as_ref);
     fixtures.dns = dns.and_then(|dns| dns.addresses.first().cloned());
     let classes = facts.storage_classes.value();
     fixtures.storage_classes = Arc::new(classes.cloned().unwrap_or_default());
+    let classes = facts.snapshot_classes.value();
+    fixtures.snapshot_classes = Arc::new(classes.cloned().unwrap_or_default());
 }
 
 /// Puts the outcome of the run on record.

@@ -11,8 +11,8 @@ use super::known::Known;
 use super::network::{ClusterDns, Cni, KubeProxy};
 use super::node::{NodeFact, VirtualNodeFact};
 use super::objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
-    WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, SnapshotClassFact, StorageClassFact,
+    WebhookFact, WorkloadsFact,
 };
 use super::pull::PullFact;
 
@@ -208,6 +208,7 @@ pub struct Facts {
     pub dns: Known<Option<ClusterDns>>,
     pub runtime_classes: Known<Vec<RuntimeClassFact>>,
     pub storage_classes: Known<Vec<StorageClassFact>>,
+    pub snapshot_classes: Known<Vec<SnapshotClassFact>>,
     pub csi_drivers: Known<Vec<String>>,
     /// Which CSI drivers run on which node.
     pub csi_nodes: Known<Vec<CsiNodeFact>>,

@@ -23,7 +23,7 @@ pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact, VirtualNodeFact};
 pub(crate) use objects::SHARING;
 pub use objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
-    WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, SnapshotClassFact, StorageClassFact,
+    WebhookFact, WorkloadsFact,
 };
 pub use pull::PullFact;

@@ -38,6 +38,17 @@ pub struct StorageClassFact {
     pub expands: bool,
 }
 
+/// A class of snapshots of volumes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SnapshotClassFact {
+    pub name: String,
+    pub driver: String,
+    /// Whether its snapshots stay when their objects go (`deletionPolicy: Retain`).
+    #[serde(default)]
+    pub retains: bool,
+}
+
 /// The drivers that make shares of SMB for nodes of Windows (kubernetes-csi/csi-driver-smb and
 /// kubernetes-sigs/azurefile-csi-driver, `README.md`).
 pub(crate) const SHARING: [&str; 2] = ["file.csi.azure.com", SMB];
@@ -50,6 +61,18 @@ const SECRET: &str = "csi.storage.k8s.io/provisioner-secret-name";
 impl StorageClassFact {
     /// The parameters, in lower case, that [`Self::sharing`] has.
     pub const SHARING: [&str; 5] = ["protocol", "fstype", "subdir", "ondelete", SECRET];
+
+    /// The class for snapshots of its volumes: of those of its driver whose snapshots go with their objects, the first
+    /// by name.
+    pub fn snapshot_class<'c>(
+        &self,
+        classes: &'c [SnapshotClassFact],
+    ) -> Option<&'c SnapshotClassFact> {
+        let own = classes
+            .iter()
+            .filter(|class| class.driver == self.provisioner && !class.retains);
+        own.min_by_key(|class| &class.name)
+    }
 
     /// Whether each of its volumes is a share of SMB, or a folder there, which goes with its claim.
     pub(crate) fn makes_shares(&self) -> bool {

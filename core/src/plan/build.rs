@@ -7,7 +7,7 @@ use super::hindrance::no_usable;
 use super::points::{at_point, points};
 use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
-use crate::fixture::{FixtureName, Need};
+use crate::fixture::{Change, FixtureName, Need};
 use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, VantageKey};
 use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Disposition, LedgerEntry, Role, Scope, SkipReason};
@@ -360,6 +360,7 @@ impl Surroundings<'_> {
             true => &["storage-classes", "csi-nodes"],
             false => &[],
         };
+        let snapshots = needs(|name| name.changes().contains(&Change::Snapshot));
         // A case that is observed without known gates presumes the defaults of the version
         let forbidden = matches!(disposition, Disposition::Inconclusive(error)
             if error.kind == ErrorKind::Forbidden);
@@ -371,6 +372,7 @@ impl Surroundings<'_> {
             .chain(network.then_some("cni"))
             .chain(balanced.then_some("load-balancer"))
             .chain(balanced.then_some("provider"))
+            .chain(snapshots.then_some("snapshot-classes"))
             .chain(signs.iter().chain(claims).copied())
             .chain(case.test.traits().facts.iter().copied())
             .collect()

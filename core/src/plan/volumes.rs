@@ -61,6 +61,16 @@ impl Surroundings<'_> {
                 "StorageClass {name} lets no volume grow (allowVolumeExpansion)"
             )));
         }
+        if key.name.changes().contains(&Change::Snapshot) {
+            let classes = self.facts.snapshot_classes.known();
+            let classes =
+                classes.map_err(|reason| ("the cluster's VolumeSnapshotClasses", reason))?;
+            if class.snapshot_class(classes).is_none() {
+                return Ok(Some(format!(
+                    "no VolumeSnapshotClass of {driver}, the driver of StorageClass {name}, has deletionPolicy: Delete"
+                )));
+            }
+        }
         let drivers = self.facts.csi_nodes.known();
         let drivers = drivers.map_err(|reason| ("the CSI drivers of the nodes", reason))?;
         let has_driver = |node: &String| {

@@ -56,6 +56,13 @@ pub fn render(facts: &Facts, width: usize) -> String {
             format!("{} ({}{default})", class.name, class.provisioner)
         }))
     });
+    out.fact("snapshot classes", &facts.snapshot_classes, |classes| {
+        some(
+            classes
+                .iter()
+                .map(|class| format!("{} ({})", class.name, class.driver)),
+        )
+    });
     out.fact("CSI drivers", &facts.csi_drivers, |drivers| {
         some(drivers.iter().cloned())
     });

@@ -47,6 +47,8 @@ fn facts() -> Facts {
             "node-selector": {}, "tolerations": []}]), "/apis/node.k8s.io/v1/runtimeclasses"),
         "storage-classes": fact(json!([{"name": "disk", "provisioner": "disk.csi", "default": true}]),
             "/apis/storage.k8s.io/v1/storageclasses"),
+        "snapshot-classes": fact(json!([{"name": "disks", "driver": "disk.csi"}]),
+            "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"),
         "csi-drivers": fact(json!([]), "/apis/storage.k8s.io/v1/csidrivers"),
         "csi-nodes": fact(json!([{"node": "w1", "drivers": ["disk.csi"]}]),
             "/apis/storage.k8s.io/v1/csinodes"),

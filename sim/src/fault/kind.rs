@@ -180,6 +180,7 @@ pub enum FaultKind {
     NfsMounts,
     CsiMountsNothing,
     VolumesForgotten,
+    SnapshotsEmpty,
     VolumesGrow,
     BlockDevicesMapped,
     HostPathEmpty,

@@ -54,6 +54,13 @@ impl Disks {
         locked(&self.0).entry(name.to_owned()).or_default().clone()
     }
 
+    /// The same of a volume that begins with the files of another one.
+    pub(crate) fn made_of(&self, source: &str, name: &str) -> Volume {
+        let mut disks = locked(&self.0);
+        let copy = disks.get(source).map(Volume::copy).unwrap_or_default();
+        disks.entry(name.to_owned()).or_insert(copy).clone()
+    }
+
     /// Keeps a volume under a name.
     pub(crate) fn keep(&self, name: String, volume: &Volume) {
         locked(&self.0).insert(name, volume.clone());

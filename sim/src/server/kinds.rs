@@ -4,11 +4,12 @@ use k8s_openapi::api::{
     admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
     node, policy, rbac, scheduling, storage,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::server::checks::refusal::of_group;
 use crate::server::checks::shape;
@@ -62,6 +63,40 @@ where
         in_all: false,
         read: shape::read::<T>,
         rewrite: shape::rewrite::<T>,
+    }
+}
+
+/// An object of a kind that is not Kubernetes' own, whose definition leaves the fields open.
+#[derive(Deserialize, Serialize)]
+struct Custom {
+    #[serde(default)]
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Map<String, Value>,
+    #[serde(default)]
+    status: Map<String, Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// A kind of snapshots (kubernetes-csi/external-snapshotter, `client/apis/volumesnapshot/v1/types.go`).
+const fn of_snapshots(
+    name: &'static str,
+    plural: &'static str,
+    short: &'static str,
+    subresources: &'static [&'static str],
+) -> Kind {
+    Kind {
+        group: "snapshot.storage.k8s.io",
+        version: "v1",
+        name,
+        plural,
+        short,
+        namespaced: !subresources.is_empty(),
+        subresources,
+        in_all: false,
+        read: shape::read::<Custom>,
+        rewrite: shape::rewrite::<Custom>,
     }
 }
 
@@ -180,6 +215,13 @@ pub(crate) const KINDS: &[Kind] = &[
     kind::<rbac::v1::Role>("", NONE),
     kind::<rbac::v1::RoleBinding>("", NONE),
     kind::<scheduling::v1::PriorityClass>("pc", NONE),
+    of_snapshots("VolumeSnapshot", "volumesnapshots", "vs", STATUS),
+    of_snapshots(
+        "VolumeSnapshotClass",
+        "volumesnapshotclasses",
+        "vsclass",
+        NONE,
+    ),
     kind::<storage::v1::CSIDriver>("", NONE),
     kind::<storage::v1::CSINode>("", NONE),
     kind::<storage::v1::StorageClass>("sc", NONE),

@@ -53,6 +53,10 @@ pub const READ: &[(&str, &[&str])] = &[
         "storage-classes",
         &["/apis/storage.k8s.io/v1/storageclasses"],
     ),
+    (
+        "snapshot-classes",
+        &["/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"],
+    ),
     ("csi-drivers", &["/apis/storage.k8s.io/v1/csidrivers"]),
     ("csi-nodes", &["/apis/storage.k8s.io/v1/csinodes"]),
     (

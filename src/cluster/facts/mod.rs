@@ -103,11 +103,24 @@ async fn apart(api: &Api) -> Facts {
         let read = read::get(api, server::IDENTITY).await;
         server::text_at(&read, server::IDENTITY, "/metadata/uid")
     };
-    let (gates, cluster, runtime, storage, drivers, csi_nodes, metrics, gmsa, hooks, policies) = tokio::join!(
+    let (
+        gates,
+        cluster,
+        runtime,
+        storage,
+        snapshots,
+        drivers,
+        csi_nodes,
+        metrics,
+        gmsa,
+        hooks,
+        policies,
+    ) = tokio::join!(
         server::gates(api),
         identity,
         objects::runtime_classes(api),
         objects::storage_classes(api),
+        objects::snapshot_classes(api),
         objects::csi_drivers(api),
         objects::csi_nodes(api),
         server::metrics_api(api),
@@ -142,6 +155,7 @@ async fn apart(api: &Api) -> Facts {
         cluster: known(cluster, server::IDENTITY),
         runtime_classes: known(runtime, objects::RUNTIME_CLASSES),
         storage_classes: known(storage, objects::STORAGE_CLASSES),
+        snapshot_classes: known(snapshots, objects::SNAPSHOT_CLASSES),
         csi_drivers: known(drivers, objects::CSI_DRIVERS),
         csi_nodes: known(csi_nodes, objects::CSI_NODES),
         webhooks: known(webhooks, &both(&hooks_at, &policies_at)),

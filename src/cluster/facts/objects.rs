@@ -1,10 +1,10 @@
-//! Reads runtime classes, storage classes, CSI drivers and CSI nodes.
+//! Reads runtime classes, storage classes, classes of snapshots, CSI drivers and CSI nodes.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 use winconform_core::facts::products::texts;
-use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, StorageClassFact};
+use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, SnapshotClassFact, StorageClassFact};
 
 use super::read::{Unread, items, list};
 use crate::cluster::objects::status::word;
@@ -12,6 +12,7 @@ use crate::transport::Api;
 
 pub(super) const RUNTIME_CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
 pub(super) const STORAGE_CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+pub(super) const SNAPSHOT_CLASSES: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses";
 pub(super) const CSI_DRIVERS: &str = "/apis/storage.k8s.io/v1/csidrivers";
 pub(super) const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 
@@ -63,6 +64,21 @@ fn sharing(parameters: &Json) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The classes of snapshots; none where the cluster does not serve them.
+pub(super) async fn snapshot_classes(api: &Api) -> Result<Vec<SnapshotClassFact>, Unread> {
+    let classes = list(api, SNAPSHOT_CLASSES, |class| {
+        Some(SnapshotClassFact {
+            name: name(class),
+            driver: word(&class["driver"]),
+            retains: class["deletionPolicy"] == "Retain",
+        })
+    });
+    match classes.await {
+        Err(Unread { absent: true, .. }) => Ok(Vec::new()),
+        read => read,
+    }
+}
+
 pub(super) async fn csi_drivers(api: &Api) -> Result<Vec<String>, Unread> {
     list(api, CSI_DRIVERS, |driver| Some(name(driver))).await
 }
@@ -105,5 +121,21 @@ mod tests {
         let of_each = classes.iter().map(|class| (&*class.name, class.default));
         let of_each: Vec<_> = of_each.collect();
         assert_eq!(of_each, [("b", true), ("c", false), ("a", true)]);
+    }
+
+    #[tokio::test]
+    async fn a_class_of_snapshots_is_read_with_what_becomes_of_them() {
+        let fake = Fake::default();
+        for (name, policy) in [("a", "Delete"), ("b", "Retain")] {
+            let class =
+                json!({"metadata": {"name": name}, "driver": "disk", "deletionPolicy": policy});
+            fake.put(&format!("{SNAPSHOT_CLASSES}/{name}"), class);
+        }
+        let classes = snapshot_classes(&fake.api()).await.expect("they are read");
+        let of_each = classes
+            .iter()
+            .map(|class| (&*class.name, &*class.driver, class.retains));
+        let of_each: Vec<_> = of_each.collect();
+        assert_eq!(of_each, [("a", "disk", false), ("b", "disk", true)]);
     }
 }

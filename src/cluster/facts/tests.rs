@@ -6,7 +6,7 @@ use super::super::fake::Fake;
 use super::*;
 
 /// The number of requests of a collection whose lists have one page.
-const REQUESTS: usize = 31;
+const REQUESTS: usize = 32;
 
 fn node(name: &str, os: &str, ready: &str) -> Json {
     json!({
@@ -140,9 +140,11 @@ async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn what_is_absent_is_known_to_be() {
     let fake = Fake::default();
-    // The API server's answer for a group that is not served
-    let request = format!("GET {} ", server::GMSA);
-    fake.script(&request, 404, json!("404 page not found\n"));
+    // The API server's answer for groups that are not served
+    for path in [server::GMSA, objects::SNAPSHOT_CLASSES] {
+        let request = format!("GET {path} ");
+        fake.script(&request, 404, json!("404 page not found\n"));
+    }
     fake.put("/apis", json!({"groups": []}));
     let facts = collect(&fake.api()).await;
     assert_eq!(facts.cni.value(), Some(&None));
@@ -150,6 +152,7 @@ async fn what_is_absent_is_known_to_be() {
     assert_eq!(facts.dns.value(), Some(&None));
     assert_eq!(facts.metrics_api.value(), Some(&false));
     assert_eq!(facts.gmsa.value(), Some(&GmsaFact::default()));
+    assert_eq!(facts.snapshot_classes.value(), Some(&Vec::new()));
     // Without the version the provider is unknown
     assert!(matches!(facts.provider, Known::Unknown { .. }));
 }

@@ -99,6 +99,14 @@ pub const CLAIMS: Kind = kind(
     Scope::Namespaced,
 );
 
+/// Snapshots of volumes, which are deleted with their namespaces, too. Not every cluster serves them.
+pub const SNAPSHOTS: Kind = kind(
+    "snapshot.storage.k8s.io",
+    "VolumeSnapshot",
+    "volumesnapshots",
+    Scope::Namespaced,
+);
+
 /// Autoscalers of fixtures, which are deleted with their namespaces, too.
 pub const AUTOSCALERS: Kind = Kind {
     version: "v2",
@@ -132,7 +140,14 @@ impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
         ALL.into_iter()
-            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS, &CLAIMS, &AUTOSCALERS])
+            .chain([
+                &SECRETS,
+                &CONFIG_MAPS,
+                &QUOTAS,
+                &CLAIMS,
+                &SNAPSHOTS,
+                &AUTOSCALERS,
+            ])
             .find(|kind| {
                 object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
             })
@@ -243,5 +258,7 @@ mod tests {
         assert_eq!(of("v1", "Secret"), Some(&SECRETS));
         assert_eq!(of("v1", "ConfigMap"), Some(&CONFIG_MAPS));
         assert_eq!(of("v1", "Node"), None);
+        let snapshots = of("snapshot.storage.k8s.io/v1", "VolumeSnapshot");
+        assert_eq!(snapshots, Some(&SNAPSHOTS));
     }
 }

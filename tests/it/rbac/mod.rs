@@ -9,8 +9,8 @@ use std::path::Path;
 use winconform::engine::uses;
 use winconform_core::config::{Allowed, Config};
 use winconform_core::facts::{
-    Cni, CsiNodeFact, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, StorageClassFact,
-    WindowsBuild,
+    Cni, CsiNodeFact, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, SnapshotClassFact,
+    StorageClassFact, WindowsBuild,
 };
 use winconform_core::plan::{Plan, plan};
 use winconform_core::report::preflight::EXPECTED;
@@ -109,6 +109,11 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         default: false,
         ..class.clone()
     };
+    let of_snapshots = SnapshotClassFact {
+        name: "snapshots".to_owned(),
+        driver: driver.clone(),
+        retains: false,
+    };
     let drivers = windows.iter().map(|node| CsiNodeFact {
         node: node.name.clone(),
         drivers: vec![driver.clone(), shares.clone()],
@@ -131,6 +136,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
             nodes: nodes.clone(),
             cni: known(Some(keeps_policies.clone())),
             storage_classes: known(vec![class.clone(), sharing.clone()]),
+            snapshot_classes: known(vec![of_snapshots.clone()]),
             csi_nodes: known(drivers.clone()),
             metrics_api: known(true),
             load_balancer: known(LoadBalancerFact {

@@ -110,6 +110,7 @@ impl Names {
         let lists = [
             ("runtime-classes", "name", "runtime-class"),
             ("storage-classes", "name", "storage-class"),
+            ("snapshot-classes", "name", "snapshot-class"),
             ("webhooks", "configuration", "webhook-configuration"),
             ("webhooks", "name", "webhook"),
         ];

@@ -1,4 +1,5 @@
-//! Volumes that pods claim: the CSI driver of their node mounts them, and makes their file systems larger.
+//! Volumes that pods claim: the CSI driver of their node mounts them, and makes their file systems larger. What is made
+//! of a snapshot begins with what the snapshot's volume has when the new one is first mounted.
 //!
 //! The messages are those of kubernetes 1.37.0: `pkg/kubelet/volumemanager`, `pkg/volume/util/operationexecutor`,
 //! `pkg/volume/util` and its `volumepathhandler`; that of a driver without its proxy is of kubernetes-csi/csi-driver-smb,
@@ -6,8 +7,8 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::core::v1::Volume as Spec;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -60,10 +61,25 @@ pub(super) async fn mount(
              system cannot find the file specified.\""
         ));
     }
-    Ok(match suffers(FaultKind::VolumesForgotten) {
-        true => Volume::default(),
-        false => cluster.disks.volume(&name),
-    })
+    if suffers(FaultKind::VolumesForgotten) {
+        return Ok(Volume::default());
+    }
+    if spec.data_source.is_none() || suffers(FaultKind::SnapshotsEmpty) {
+        return Ok(cluster.disks.volume(&name));
+    }
+    let source = source(cluster, &name).await;
+    let source = source.map_err(|why| unprocessed(run, volume, claim, &why))?;
+    Ok(cluster.disks.made_of(&source, &name))
+}
+
+/// The volume whose snapshot another one is made of.
+async fn source(cluster: &Cluster, name: &str) -> Result<String, String> {
+    let volumes: Api<PersistentVolume> = Api::all(cluster.client.clone());
+    let volume = cluster.insist("volume", || volumes.get(name)).await;
+    let spec = volume.map_err(refer::words)?.spec.unwrap_or_default();
+    let attributes = spec.csi.and_then(|csi| csi.volume_attributes);
+    let source = attributes.and_then(|mut all| all.remove("source"));
+    Ok(source.unwrap_or_default())
 }
 
 /// The claim, once it is bound.

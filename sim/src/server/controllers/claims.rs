@@ -1,6 +1,7 @@
 //! Claims of volumes: the provisioner of a CSI driver makes a volume for each, makes it larger, and removes it with its
 //! claim (kubernetes-csi/external-provisioner and external-resizer; kubernetes 1.37.0,
-//! `pkg/controller/volume/persistentvolume/`). No finalizer protects a claim while pods use it.
+//! `pkg/controller/volume/persistentvolume/`). No finalizer protects a claim while pods use it. Snapshots of volumes
+//! are ready at once, without an object of their content (kubernetes-csi/external-snapshotter).
 
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::world::Key;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
+const SNAPSHOTS: &str = "volumesnapshots";
 
 /// Reconciles a claim, or what is left of one that is gone.
 pub(super) fn look(state: &mut State, key: &Key) {
@@ -50,6 +52,17 @@ fn provision(state: &mut State, key: &Key, claim: &Value, class: &Value) {
         class["provisioner"].text(),
         format!("pvc-{}", meta["uid"].text()),
     );
+    let mut csi = json!({"driver": driver, "volumeHandle": name});
+    if spec["dataSource"]["kind"] == "VolumeSnapshot" {
+        let snapshot = Key::new(&key.namespace, spec["dataSource"]["name"].text());
+        let snapshot = state.store.get(SNAPSHOTS, &snapshot);
+        let ready = snapshot.filter(|snapshot| snapshot["status"]["readyToUse"] == true);
+        // The provisioner tries again until it is ready
+        let Some(source) = ready.and_then(|snapshot| source(&state.store, snapshot)) else {
+            return;
+        };
+        csi["volumeAttributes"] = json!({"source": source});
+    }
     let capacity = json!({"storage": spec["resources"]["requests"]["storage"]});
     let volume = json!({
         "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": driver}},
@@ -59,7 +72,7 @@ fn provision(state: &mut State, key: &Key, claim: &Value, class: &Value) {
             "storageClassName": spec["storageClassName"],
             "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": key.name,
                 "namespace": key.namespace, "uid": meta["uid"]},
-            "csi": {"driver": driver, "volumeHandle": name},
+            "csi": csi,
         },
     });
     if let Err(refusal) = state.create(Kind::named(VOLUMES), "", volume, false) {
@@ -76,6 +89,29 @@ fn provision(state: &mut State, key: &Key, claim: &Value, class: &Value) {
     });
     let message = format!("Successfully provisioned volume {name}");
     state.tell(driver, claim, ("Normal", "ProvisioningSucceeded", &message));
+}
+
+/// Takes a snapshot, if the volume is there.
+pub(super) fn take(state: &mut State, key: &Key) {
+    let Some(snapshot) = state.store.get(SNAPSHOTS, key) else {
+        return;
+    };
+    if snapshot["status"]["readyToUse"] == true || source(&state.store, snapshot).is_none() {
+        return;
+    }
+    let content = format!("snapcontent-{}", snapshot["metadata"]["uid"].text());
+    state.edit(SNAPSHOTS, key, |snapshot| {
+        let bound = "boundVolumeSnapshotContentName";
+        snapshot["status"] = json!({"readyToUse": true, bound: content});
+    });
+}
+
+/// The volume that a snapshot is of, once its claim has one.
+fn source(store: &Store, snapshot: &Value) -> Option<String> {
+    let claim = snapshot["spec"]["source"]["persistentVolumeClaimName"].text();
+    let claim = Key::new(snapshot["metadata"]["namespace"].text(), claim);
+    let volume = &store.get(CLAIMS, &claim)?["spec"]["volumeName"];
+    volume.as_str().map(str::to_owned)
 }
 
 /// Makes a volume as large as its claim asks; its file system is left to the node.

@@ -44,6 +44,8 @@ pub(crate) enum Work {
     Workload(usize, Key),
     /// A claim of a volume, before the scheduler places the pods that use it.
     Claim(Key),
+    /// A snapshot of a volume.
+    Snapshot(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
     /// The endpoints of a Service that has [`MANY`], once their changes have been batched.
@@ -114,6 +116,7 @@ pub(super) fn settle(state: &mut State) {
                 }
             }
             Work::Claim(key) => claims::look(state, &key),
+            Work::Snapshot(key) => claims::take(state, &key),
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::ManyPods(plural, key) => replicaset::count_many(state, plural, &key),
@@ -161,7 +164,16 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
                 work.insert(Work::Node(key.name.clone()));
             }
         }
-        "persistentvolumeclaims" => drop(work.insert(Work::Claim(key.clone()))),
+        "persistentvolumeclaims" => {
+            work.insert(Work::Claim(key.clone()));
+            let snapshots = store.all("volumesnapshots", &key.namespace);
+            work.extend(snapshots.map(|(key, _)| Work::Snapshot(key.clone())));
+        }
+        "volumesnapshots" => {
+            work.insert(Work::Snapshot(key.clone()));
+            let claims = store.all("persistentvolumeclaims", &key.namespace);
+            work.extend(claims.map(|(key, _)| Work::Claim(key.clone())));
+        }
         "pods" => {
             if before.is_null() {
                 let used = claims::used(object).map(|name| Key::new(&key.namespace, name));
