@@ -178,6 +178,15 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
     assert!(
         page.starts_with("<!DOCTYPE html>") && page.contains("net.dns-service in windows-2022")
     );
+    // A run that is named twice is one, two that look alike are two
+    let twice = ["trend", "nights/3", "nights/3/report.json", "nights/../nights/3/record.jsonl"];
+    let once = stdout(&tool(&folder, &[], &twice));
+    assert!(once.starts_with("### winconform: 1 run\n"), "{once}");
+    fs::create_dir(folder.path().join("copy")).expect("made");
+    let [from, to] = ["nights/3", "copy"].map(|of| folder.path().join(of).join("record.jsonl"));
+    fs::copy(from, to).expect("copied");
+    let both = stdout(&tool(&folder, &[], &["trend", "nights/3", "copy"]));
+    assert!(both.starts_with("### winconform: 2 runs\n"), "{both}");
     let none = tool(&folder, &[], &["trend", "."]);
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("has no run"), "{}", stderr(&none));
@@ -332,6 +341,37 @@ fn shells_and_man_are_served() {
     assert_eq!(tool(&folder, &[], &["man", "pages"]).status.code(), Some(0));
     let page = fs::read_to_string(folder.path().join("pages/winconform-run.1"));
     assert!(page.expect("a page").contains("\\-\\-rerun\\-failed"));
+}
+
+#[test]
+fn a_run_of_skipped_checks_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let select = "pod.graceful-node-shutdown";
+    let run = ["demo", "--topology", "hybrid", "--select", select];
+    let done = tool(&folder, &[("COLUMNS", "200")], &run);
+    let said = stdout(&done);
+    let mut lines = said.lines();
+    let skipped = lines.find(|line| line.starts_with("  skip ") && line.contains(select));
+    assert!(skipped.is_some_and(|line| line.contains("not asked for: it has a node boot")), "{said}");
+}
+
+#[test]
+fn lists_keep_to_the_columns_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listed = |list: &str, columns| stdout(&tool(&folder, &[("COLUMNS", columns)], &["demo", list]));
+    for list in ["--list-faults", "--list-topologies"] {
+        for (columns, most) in [("60", 60), ("120", 120)] {
+            let text = listed(list, columns);
+            let widest = text.lines().max_by_key(|line| line.chars().count());
+            let widest = widest.expect("lines");
+            assert!(widest.chars().count() <= most, "{list} {columns}: {widest}");
+        }
+        let words = |columns| {
+            let words: Vec<_> = listed(list, columns).split_whitespace().map(str::to_owned).collect();
+            words
+        };
+        assert_eq!(words("60"), words("200"));
+    }
 }
 
 /// Lines that are drawn on a terminal while a run goes on are gone at its end, whatever its width.

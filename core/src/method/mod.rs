@@ -232,6 +232,8 @@ pub enum Fields {
     All,
     /// Those that say what it does.
     Doings,
+    /// Those that say where it may run, and with how much.
+    Place,
     /// Those that say which programs it runs.
     Programs,
 }

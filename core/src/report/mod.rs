@@ -21,6 +21,7 @@ mod text;
 pub use findings::finding::Finding;
 pub use text::alone;
 pub use text::ending::nothing_selected;
+pub use text::layout::wrap;
 pub use text::live::{Doing, Live};
 pub use text::progress::Progress;
 pub use text::terminal;

@@ -4,6 +4,7 @@ use serde_json::json;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::report::diff::{Change, Diff, Gate, Report, render};
 use winconform_core::report::json::render as in_json;
+use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
@@ -81,7 +82,7 @@ fn what_was_not_selected_is_not_lost_but_what_is_gone_besides_is() {
         let counts = [Change::Unselected, Change::Lost].map(|change| diff.count(change));
         assert_eq!(counts, [unselected, lost]);
         assert_eq!(diff.passes(Gate::LostCoverage), lost == 0);
-        let text = render(&diff, 100);
+        let text = render(&diff, 100, Detail::Short);
         assert!(!text.contains("absent") || lost > 0, "{text}");
     }
     // Both are of the same part, of which one check is gone
@@ -100,6 +101,22 @@ fn what_was_not_selected_is_not_lost_but_what_is_gone_besides_is() {
         of_part("r2", &["net.a"]),
     );
     assert_eq!(diff.count(Change::Lost), 1);
+}
+
+#[test]
+fn details_are_all_that_changed() {
+    let ids: Vec<_> = (0..20).map(|number| format!("net.a{number}")).collect();
+    let of = |verdict| {
+        let checks: Vec<_> = ids.iter().map(|id| (id.as_str(), verdict)).collect();
+        report(&checks)
+    };
+    let diff = Diff::new(of("pass"), of("fail"));
+    let short = render(&diff, 100, Detail::Short);
+    assert!(short.contains("\n  and 5 more\n") && !short.contains("net.a19"), "{short}");
+    let full = render(&diff, 100, Detail::Full);
+    let told = ids.iter().filter(|id| full.contains(&format!(" {id} ")));
+    assert_eq!(told.count(), 20, "{full}");
+    assert!(!full.contains(" more\n"), "{full}");
 }
 
 #[test]
@@ -176,12 +193,12 @@ fn a_side_that_was_killed_is_told_and_counted_apart() {
             (cost, 0)
         );
         assert_eq!(diff.passes(Gate::LostCoverage), cost == 0);
-        let text = render(&diff, 100);
+        let text = render(&diff, 100, Detail::Short);
         let (first, rest) = text.split_once('\n').expect("lines");
         assert!(!first.contains("killed") && rest.contains(&told), "{text}");
         let counted = format!("{cost} not observed before the run was killed, ");
         assert_eq!(text.contains(&counted), cost > 0, "{text}");
-        let text = render(&Diff::new(side(), whole.clone()), 100);
+        let text = render(&Diff::new(side(), whole.clone()), 100, Detail::Short);
         assert!(
             text.contains(&told) && text.starts_with("before "),
             "{text}"

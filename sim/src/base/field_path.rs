@@ -3,7 +3,8 @@
 
 use std::str::FromStr;
 
-use serde_json::{Map, Value};
+use k8s_openapi::api::core::v1::PodSpec;
+use serde_json::{Map, Value, json};
 
 /// The path of a field, as seen from a pod; a path that begins with `container` covers containers of all
 /// three kinds.
@@ -114,6 +115,24 @@ impl FieldPath {
         })
     }
 
+    /// Whether the specs of pods have such a field.
+    pub fn is_of_pods(&self) -> bool {
+        // One is of the type of the field
+        let values = [json!({}), json!([]), json!([""]), json!(""), json!(1), json!(true)];
+        let is_kept = |steps: &[Step], value: &Value| {
+            // Unknown fields are left out of what is read
+            let spec = serde_json::from_value::<PodSpec>(leading(steps, value));
+            let spec = spec.ok().and_then(|spec| serde_json::to_value(spec).ok());
+            spec.is_some_and(|spec| has(steps, &spec))
+        };
+        let expanded = self.expanded();
+        let mut specs = expanded.iter().filter_map(|steps| match steps.as_slice() {
+            [Step::Key(head), rest @ ..] if head == "spec" && !rest.is_empty() => Some(rest),
+            _ => None,
+        });
+        specs.any(|steps| values.iter().any(|value| is_kept(steps, value)))
+    }
+
     /// Whether the path leads into a list of the pod, so that it cannot create a field of the pod itself.
     pub(crate) fn is_inside_a_list(&self) -> bool {
         self.expanded()
@@ -136,6 +155,24 @@ impl FieldPath {
                 .collect(),
             steps => vec![steps.to_vec()],
         }
+    }
+}
+
+/// An object in which the path leads to the value; a list has one element.
+fn leading(steps: &[Step], value: &Value) -> Value {
+    match steps {
+        [] => value.clone(),
+        [Step::Key(key), rest @ ..] => json!({key: leading(rest, value)}),
+        [_, rest @ ..] => json!([leading(rest, value)]),
+    }
+}
+
+/// Whether the path leads to a value in an object whose lists have one element.
+fn has(steps: &[Step], value: &Value) -> bool {
+    match steps {
+        [] => !value.is_null(),
+        [Step::Key(key), rest @ ..] => has(rest, &value[key.as_str()]),
+        [_, rest @ ..] => has(rest, &value[0]),
     }
 }
 
@@ -240,4 +277,34 @@ fn entry(value: &mut Value, key: String) -> Option<&mut Value> {
     value
         .as_object_mut()
         .map(|object| object.entry(key).or_insert(Value::Null))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_pods_is_known_from_a_typing_error() {
+        for (path, is_known) in [
+            ("spec.affinity", true),
+            ("spec.nodeSelector", true),
+            ("spec.hostPID", true),
+            ("spec.overhead", true),
+            ("spec.tolerations[0].key", true),
+            ("spec.priority", true),
+            ("spec.containers[*].args", true),
+            ("spec.containers[*].resources.limits.cpu", true),
+            ("spec.containers[*].livenessProbe.httpGet.port", true),
+            ("container.lifecycle.stopSignal", true),
+            ("spec.afinity", false),
+            ("spec.containers.args", false),
+            ("spec.containers[*].arg", false),
+            ("spec.hostPID.value", false),
+            ("spec", false),
+            ("metadata.labels", false),
+        ] {
+            let field: FieldPath = path.parse().expect("a path");
+            assert_eq!(field.is_of_pods(), is_known, "{path}");
+        }
+    }
 }

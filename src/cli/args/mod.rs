@@ -356,6 +356,9 @@ pub(crate) struct DiffArgs {
     /// What makes this end with exit code 10
     #[arg(long, value_enum, default_value = "new-failures")]
     pub(crate) gate: DiffGate,
+    /// Print every check that changed, not the first of each change
+    #[arg(long)]
+    pub(crate) details: bool,
 }
 
 /// What of a comparison speaks against the later run.

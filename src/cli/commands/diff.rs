@@ -4,6 +4,7 @@ use std::path::Path;
 
 use winconform_core::report::diff::{Diff, Gate, Report, render};
 use winconform_core::report::json;
+use winconform_core::report::terminal::Detail;
 
 use super::report::load;
 use crate::cli::args::{DiffArgs, DiffGate, ReportFormArgs};
@@ -22,7 +23,11 @@ pub(crate) fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
         DiffGate::AnyFailure => Gate::AnyFailure,
         DiffGate::LostCoverage => Gate::LostCoverage,
     };
-    screen.say(&render(&diff, screen.width()));
+    let detail = match args.details {
+        true => Detail::Full,
+        false => Detail::Short,
+    };
+    screen.say(&render(&diff, screen.width(), detail));
     Ok(if diff.passes(gate) { 0 } else { GATED })
 }
 

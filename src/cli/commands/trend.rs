@@ -1,5 +1,6 @@
 //! `winconform trend`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use winconform_core::report::diff::Trend;
@@ -7,6 +8,7 @@ use winconform_core::report::diff::Trend;
 use super::diff::{has_run, report};
 use crate::cli::args::{TrendArgs, TrendFormat};
 use crate::cli::error::CliError;
+use crate::cli::out;
 use crate::cli::screen::Screen;
 use crate::cli::settings::unread;
 
@@ -18,6 +20,8 @@ pub(crate) fn run(args: &TrendArgs, screen: &Screen) -> Result<u8, CliError> {
             false => runs.push(path.clone()),
         }
     }
+    let mut seen = BTreeSet::new();
+    runs.retain(|path| seen.insert(folder_of(path)));
     let (mut reports, mut unread) = (Vec::new(), Vec::new());
     for path in &runs {
         match report(path) {
@@ -38,6 +42,17 @@ pub(crate) fn run(args: &TrendArgs, screen: &Screen) -> Result<u8, CliError> {
         TrendFormat::Html => trend.html(),
     });
     Ok(0)
+}
+
+/// Where a run is: the folder of its record and reports, or another file. Ids do not tell runs apart: each demo has the
+/// same.
+fn folder_of(path: &Path) -> PathBuf {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().and_then(|name| name.to_str());
+    match (name, path.parent()) {
+        (Some(out::RECORD | out::REPORT), Some(folder)) => folder.to_owned(),
+        _ => path,
+    }
 }
 
 /// The folders of runs in a folder.

@@ -7,10 +7,10 @@ use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
+use winconform_core::report::wrap;
 use winconform_core::text::{counted, printable};
 
-use super::topology;
-use super::warnings;
+use super::{described, topology, warnings};
 use crate::cli::args::{ClusterArgs, SimulateArgs};
 use crate::cli::connect::connected;
 use crate::cli::error::CliError;
@@ -19,11 +19,11 @@ use crate::cluster::{ConnectError, KubeconfigError, named};
 
 pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
-        screen.say(&topology::catalogue());
+        screen.say(&topology::catalogue(screen.width()));
         return Ok(0);
     }
     let Some(join_to) = args.join.filter(|_| !args.list_faults) else {
-        screen.say(&catalogue());
+        screen.say(&catalogue(screen.width()));
         return Ok(0);
     };
     let topology = topology::load(&args.topology)?;
@@ -171,19 +171,23 @@ async fn stay(
     Ok(Some(joined))
 }
 
-/// Every fault with its parameter and what it does.
-pub(crate) fn catalogue() -> String {
-    let mut text = String::from(
-        "faults (`there` and `its` mean PLACE; without PLACE a fault applies wherever it can):\n",
+/// Every fault with its parameter and what it does, for a terminal of `width` columns.
+pub(crate) fn catalogue(width: usize) -> String {
+    let mut lines = wrap(
+        "faults (`there` and `its` mean PLACE; without PLACE a fault applies wherever it can):",
+        width,
     );
     for fault in ProductFault::catalogue() {
-        let full = format!("{}{}", fault.name, fault.parameter.written());
-        text.push_str(&format!("  {full:<42} {}\n", fault.what));
+        let full = format!("  {}{}", fault.name, fault.parameter.written());
+        lines.extend(described(&full, 45, &fault.what, width));
     }
-    text.push_str(
-        "  PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.\n  \
-         A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s,\n  \
-         FAULT@30s..2m, FAULT@..2m; with `simulate --speed 20`, 2m is six seconds.\n",
-    );
-    text
+    for note in [
+        "PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.",
+        "A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s, \
+         FAULT@30s..2m, FAULT@..2m; with `simulate --speed 20`, 2m is six seconds.",
+    ] {
+        let note = wrap(note, width - 2);
+        lines.extend(note.iter().map(|line| format!("  {line}")));
+    }
+    lines.join("\n") + "\n"
 }

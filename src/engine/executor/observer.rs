@@ -186,21 +186,42 @@ impl Observer {
                 outcome.evaluated = Err(error);
             }
         }
-        if outcome.evaluated.is_ok()
-            && !outcome.holds()
-            && let Some(error) = self.altered()
-        {
-            outcome.evaluated = Err(error);
-        }
+        let holds = outcome.holds();
+        outcome.evaluated = match outcome.evaluated {
+            Ok(evaluated) if !holds => self.unaltered().map(|()| evaluated),
+            Err(error) => Err(self.with_alteration(error)),
+            held => held,
+        };
         outcome
     }
 
-    /// That a pod that it observes is stored otherwise than it was sent.
-    fn altered(&self) -> Option<ObservationError> {
-        let deciding = self.test.decided_by()?;
+    /// An error if a pod that it observes is stored otherwise than it was sent, or there is none that a Service has.
+    fn unaltered(&self) -> Result<()> {
+        let Some(deciding) = self.test.decided_by() else {
+            return Ok(());
+        };
+        let pods = self.pods.borrow();
+        for Dependency { key, objects, .. } in &self.dependencies {
+            if let Some(error) = objects.alteration(&pods, deciding) {
+                return Err(error);
+            }
+            if matches!(self.test, Test::State(_)) && objects.lacks_pods(&pods) {
+                let detail = format!("{key} has no pods: nothing to observe");
+                return Err(ErrorKind::NotApplied.error(detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error, with the field for which a pod is bound to no node, if it is stored otherwise than it was sent.
+    fn with_alteration(&self, error: ObservationError) -> ObservationError {
         let pods = self.pods.borrow();
         let mut dependencies = self.dependencies.iter();
-        dependencies.find_map(|dependency| dependency.objects.alteration(&pods, deciding))
+        let told = dependencies.find_map(|Dependency { objects, .. }| {
+            let told = objects.with_alteration(error.clone(), &pods);
+            (told != error).then_some(told)
+        });
+        told.unwrap_or(error)
     }
 
     /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that

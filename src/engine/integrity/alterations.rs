@@ -40,6 +40,10 @@ impl Altered {
     pub(crate) fn of(&self, deciding: Fields) -> Option<ObservationError> {
         self.error(|at| match deciding {
             Fields::All => true,
+            Fields::Place => {
+                at.starts_with("spec.nodeSelector")
+                    || OF_PLACEMENT.iter().any(|field| at.contains(field))
+            }
             Fields::Doings => !OF_PLACEMENT.iter().any(|field| at.contains(field)),
             Fields::Programs => {
                 let is_of_probe = at.contains("Probe.") || at.contains(".lifecycle.");

@@ -161,18 +161,29 @@ impl AppliedObjects {
         altered.find_map(|pod| pod.of(deciding))
     }
 
-    /// The error of a fixture that failed, with a field of one of its pods that is stored otherwise, if there is one.
+    /// The error of what failed or was bound to no node, with a field of one of its pods that decides that and is stored
+    /// otherwise, if there is one.
     pub(crate) fn with_alteration(
         &self,
         mut error: ObservationError,
         pods: &Watched,
     ) -> ObservationError {
-        if error.kind == ErrorKind::FixtureFailed
-            && let Some(altered) = self.alteration(pods, Fields::Doings)
-        {
+        let deciding = match error.kind {
+            ErrorKind::FixtureFailed => Fields::Doings,
+            ErrorKind::Unscheduled => Fields::Place,
+            _ => return error,
+        };
+        if let Some(altered) = self.alteration(pods, deciding) {
             error.detail = format!("{}; {}", error.detail, altered.detail);
         }
         error
+    }
+
+    /// Whether one of its controllers has no pod; `pods` are those of the run.
+    pub(crate) fn lacks_pods(&self, pods: &Watched) -> bool {
+        let has_none =
+            |template: &Json| !pods.objects.values().any(|pod| is_from(pod, template));
+        self.templates.iter().any(has_none)
     }
 
     /// Takes note of the pods of the ready fixture.
@@ -451,6 +462,48 @@ mod tests {
             "spec": {"replicas": 2}, "status": {"readyReplicas": ready}});
         fake.put(SERVICE, service);
         fake.put(DEPLOYMENT, deployment);
+    }
+
+    /// A pod as it is sent, and as it is stored without this field.
+    fn without(field: &str) -> AppliedObjects {
+        let mut sent = pod("own");
+        sent["spec"] = json!({"nodeSelector": {"a": "b"}, "hostname": "h",
+            "tolerations": [{"key": "a"}], "containers": [{"name": "main"}]});
+        let mut stored = sent.clone();
+        stored["spec"][field] = Json::Null;
+        AppliedObjects::from_applied(&key(), &[sent], &[stored])
+    }
+
+    #[test]
+    fn what_decides_where_a_pod_runs_is_named_where_it_runs_nowhere() {
+        let unscheduled = ErrorKind::Unscheduled.error("no node");
+        for (field, said) in [
+            ("nodeSelector", "no node; something in the cluster changed spec.nodeSelector of pod p as it was created"),
+            ("tolerations", "no node; something in the cluster changed spec.tolerations of pod p as it was created"),
+            ("hostname", "no node"),
+        ] {
+            let told = without(field).with_alteration(unscheduled.clone(), &Watched::default());
+            assert_eq!(told.detail, said);
+        }
+        let other = ErrorKind::ImagePull.error("no image");
+        let told = without("nodeSelector").with_alteration(other, &Watched::default());
+        assert_eq!(told.detail, "no image");
+    }
+
+    #[test]
+    fn a_controller_has_the_pods_of_its_template() {
+        let labels = json!({"app": "d"});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "a", "name": "d"},
+            "spec": {"template": {"metadata": {"labels": labels}, "spec": {}}}});
+        let objects = AppliedObjects::from_applied(&key(), &[deployment], &[]);
+        let mut of_it = pod("own");
+        of_it["metadata"]["labels"] = labels;
+        of_it["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet"}]);
+        let shown = |pod: &Json| watched([("a/p".to_owned(), pod.clone())]);
+        assert!(objects.lacks_pods(&shown(&pod("own"))));
+        assert!(!objects.lacks_pods(&shown(&of_it)));
+        assert!(!without("hostname").lacks_pods(&Watched::default()));
     }
 
     fn objects(fake: &Fake) -> AppliedObjects {

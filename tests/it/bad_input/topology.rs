@@ -81,6 +81,11 @@ fn every_mistake_of_a_file() {
          labels: {kubernetes.io/hostname: x, 'a b': c, d: 'e f', g: true, /h: i}\n  \
          taints: [{key: 'o s', value: '-', effect: NoExecute}]\n",
     );
+    refused(
+        "dropped-fields",
+        "nodes:\n- {name: a, pool: linux}\nwebhooks:\n- drops: spec.afinity\n- drops: spec.containers.args\n\
+         - drops: metadata.labels\n- drops: 'spec.containers[*].args'\n",
+    );
     let long = "a".repeat(64);
     refused(
         "handlers-and-labels",

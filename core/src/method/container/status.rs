@@ -15,7 +15,7 @@ use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, another_kind};
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::{bound, printable};
+use crate::text::{bound, counted, exit_code, printable};
 
 /// How many bytes of the named fields an observation keeps.
 const KEPT: usize = 2 << 10;
@@ -214,7 +214,7 @@ fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>)
                     others.is_empty()
                 };
                 if seen.iter().find(fits).is_none() {
-                    let told = told(seen);
+                    let told = told(seen).or_else(|| containers(seen));
                     others.push(told.unwrap_or_else(|| shown(path, &Json::Array(seen.clone()))));
                 }
             }
@@ -265,6 +265,39 @@ fn told(seen: &[Json]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// What the statuses of containers tell, if these are such.
+fn containers(seen: &[Json]) -> Option<String> {
+    let container = |status: &Json| {
+        let (name, restarts) = (status["name"].as_str()?, status["restartCount"].as_u64()?);
+        let mut words = format!("{} {}", printable(name), in_state(&status["state"])?);
+        if let Some(before) = in_state(&status["lastState"]) {
+            words.push_str(&format!(", before {before}"));
+        }
+        let times = counted(usize::try_from(restarts).unwrap_or(usize::MAX), "time");
+        Some(format!("{words}, restarted {times}"))
+    };
+    let containers: Option<Vec<_>> = seen.iter().map(container).collect();
+    let mut text = containers?.join("; ");
+    bound(&mut text, KEPT / 4);
+    (!text.is_empty()).then_some(text)
+}
+
+/// The state of a container: its name and what it says.
+fn in_state(state: &Json) -> Option<String> {
+    let (name, says) = state.as_object()?.iter().next()?;
+    let [reason, message] = ["reason", "message"].map(|key| says[key].as_str().map(printable));
+    let code = says["exitCode"].as_i64();
+    let code = code.map(|code| format!("with exit code {}", exit_code(code)));
+    let words = [Some(printable(name)), code].into_iter().flatten();
+    let said = [reason, message].into_iter().flatten();
+    let said: Vec<_> = said.collect();
+    let words = words.collect::<Vec<_>>().join(" ");
+    Some(match said.is_empty() {
+        true => words,
+        false => format!("{words} ({})", said.join(": ")),
+    })
+}
+
 fn shown(path: &str, seen: &Json) -> String {
     let mut text = printable(&seen.to_string());
     bound(&mut text, KEPT / 4);
@@ -308,6 +341,23 @@ mod tests {
         assert!(
             others.contains(&"no status.hostIP".to_owned()),
             "{others:?}"
+        );
+    }
+
+    #[test]
+    fn statuses_of_containers_are_told_in_words() {
+        let ended = json!({"terminated": {"exitCode": 7, "reason": "Error", "finishedAt": "x"}});
+        let seen = json!([
+            {"name": "main", "restartCount": 1, "state": {"running": {"startedAt": "x"}}, "lastState": ended},
+            {"name": "other", "restartCount": 0, "lastState": {},
+                "state": {"waiting": {"reason": "CreateContainerError", "message": "no\nuser"}}},
+        ]);
+        assert_eq!(
+            others(&json!([{"restartCount": 2}]), &seen),
+            [
+                "main running, before terminated with exit code 7 (Error), restarted 1 time; \
+                 other waiting (CreateContainerError: no⏎user), restarted 0 times"
+            ]
         );
     }
 

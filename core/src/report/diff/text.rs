@@ -7,15 +7,15 @@ use crate::report::text::folded::add;
 use crate::report::text::layout::pad;
 use crate::report::text::patterns::{line, pattern};
 use crate::report::text::summary::seconds;
-use crate::report::text::terminal::VERDICT;
+use crate::report::text::terminal::{Detail, VERDICT};
 use crate::text::{counted, printable};
 
-/// Lines of one change; more are counted.
+/// Lines of one change in short; more are counted.
 const LINES: usize = 15;
 
 /// Renders a comparison for a terminal of `width` columns; the last line counts the changes. Foreign text comes out
 /// without control characters.
-pub fn render(diff: &Diff, width: usize) -> String {
+pub fn render(diff: &Diff, width: usize, detail: Detail) -> String {
     let mut lines = vec![
         format!("before  {}{}", run(&diff.before), killed(&diff.before)),
         format!("after   {}{}", run(&diff.after), killed(&diff.after)),
@@ -38,7 +38,11 @@ pub fn render(diff: &Diff, width: usize) -> String {
         ]);
         lines.extend(causes);
     }
-    for (word, checks) in changes(diff, LINES, width) {
+    let most = match detail {
+        Detail::Short => LINES,
+        Detail::Full => usize::MAX,
+    };
+    for (word, checks) in changes(diff, most, width) {
         lines.extend([String::new(), word.to_owned()]);
         lines.extend(checks);
     }

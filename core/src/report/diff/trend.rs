@@ -41,9 +41,6 @@ struct Cell {
 impl Trend {
     pub fn new(mut runs: Vec<Report>) -> Self {
         runs.sort_by(|one, other| one.run.began.cmp(&other.run.began));
-        runs.dedup_by(|one, other| {
-            (&one.run.began, &one.run.id) == (&other.run.began, &other.run.id)
-        });
         let mut cells = BTreeMap::<_, Vec<Option<Cell>>>::new();
         for (at, report) in runs.iter().enumerate() {
             for check in &report.checks {

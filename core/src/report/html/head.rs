@@ -7,7 +7,7 @@ use super::super::diff::{Diff, changes, counts};
 use super::super::findings::places::observed_from;
 use super::super::findings::waivers::idle;
 use super::super::json::ending;
-use super::super::text::ending::{NOT_TESTED, notices, object, reservations};
+use super::super::text::ending::{NOT_TESTED, SAME_CLUSTER, notices, object, reservations};
 use super::super::text::summary::{context, pools, seconds, selection, server, tally, took_ms};
 use super::room::{CAUSES, Room, list};
 use crate::record::{Exit, RunView, Tally, exit};
@@ -78,7 +78,10 @@ pub(super) fn doubts(view: &RunView) -> Markup {
                         summary { (counted(left.len(), "object")) " left" }
                         ul.ids { @for one in left { li { (object(one)) } } }
                         @if !view.started.is_simulated() {
-                            p { code { "winconform cleanup --run " (printable(&view.started.run)) } }
+                            p {
+                                code { "winconform cleanup --run " (printable(&view.started.run)) }
+                                " " (SAME_CLUSTER)
+                            }
                         }
                     }
                 }

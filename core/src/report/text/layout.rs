@@ -33,7 +33,7 @@ pub(crate) fn pad(text: &str, to: usize) -> String {
 }
 
 /// Lines of at most `limit` columns, broken at spaces, and within words that are longer; an id of a check stays whole.
-pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     let options = Options::new(limit)
         .wrap_algorithm(WrapAlgorithm::FirstFit)

@@ -1,6 +1,6 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
-use super::ending::{Reservation, notices, object, objects, reservations};
+use super::ending::{Reservation, SAME_CLUSTER, notices, object, objects, reservations};
 use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{context, path, pools, selection, server};
@@ -173,7 +173,8 @@ impl Page {
             // A simulation leaves nothing to clean up, and nothing elsewhere belongs to it
             if !view.started.is_simulated() {
                 let cleanup = format!("winconform cleanup --run {}", view.started.run);
-                self.field(2, "next", &printable(&cleanup));
+                self.whole(2, "next", &printable(&cleanup));
+                self.field(2, "", SAME_CLUSTER);
             }
         }
         if let Some(torn) = &view.torn_down {

@@ -178,10 +178,13 @@ impl Page {
         }
     }
 
-    /// The checks that no healthy cluster has, as patterns that `--select` takes.
+    /// The checks that no healthy cluster has, as patterns that `--select` takes; where all were skipped, all.
     pub(super) fn checks(&mut self, view: &RunView) {
         let mut groups = Vec::new();
-        for check in view.checks.values().filter(|check| is_amiss(check)) {
+        let is_skipped = |check: &CheckView| check.verdict() == Some(Verdict::Skip);
+        let none_was_made = view.checks.values().all(is_skipped);
+        let checks = view.checks.values();
+        for check in checks.filter(|check| none_was_made || is_amiss(check)) {
             let pattern = pattern(check.planned.id.as_str());
             add(&mut groups, (check.verdict(), pattern), check);
         }

@@ -43,6 +43,9 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     for (key, pod) in made(&state.store, "pods", set) {
         by_node.entry(node_of(&pod)).or_default().push((key, pod));
     }
+    // A webhook may drop the affinity by which the controller knows for which node it made a pod. The real one then makes
+    // more, as fast as its client may and without end (`getNodesToDaemonPods`); this one waits longer each time.
+    let loses_pods = by_node.values().flatten().any(|(_, pod)| aim(pod).is_none());
     let mut missing = 0;
     for (name, takes) in &nodes {
         let here = by_node.get(name).map_or(&[][..], Vec::as_slice);
@@ -60,6 +63,10 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         }
         missing += i64::from(!here.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
         if here.is_empty() {
+            if loses_pods && let Err(left) = paced(state, set, name) {
+                state.later_once(left, Work::workload("daemonsets", key));
+                continue;
+            }
             // An event reports a failure, and the next change tries again
             let _ = pods::create(state, COMPONENT, set, template, |pod| {
                 pod["metadata"]["labels"][REVISION] = json!(hash);
@@ -96,9 +103,14 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
 /// Decides whether a pod that has ended is replaced now; the error is the remaining wait
 /// (client-go, `util/flowcontrol/backoff.go`, without the random part).
 fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<(), Duration> {
-    if pod["status"]["phase"] != "Failed" {
-        return Ok(());
+    match pod["status"]["phase"] == "Failed" {
+        true => paced(state, set, node),
+        false => Ok(()),
     }
+}
+
+/// Decides whether a node gets another pod now, ever later each time; the error is the remaining wait.
+fn paced(state: &mut State, set: &Value, node: &str) -> Result<(), Duration> {
     let (first, longest) = WAITS;
     let now = clock::moment();
     let uid = set["metadata"]["uid"].text();
@@ -126,8 +138,12 @@ fn tolerate(spec: &mut Value) {
 /// The node of a pod, or the node that its affinity names.
 fn node_of(pod: &Value) -> String {
     let bound = pod["spec"]["nodeName"].as_str();
+    bound.or_else(|| aim(pod)).unwrap_or_default().to_owned()
+}
+
+/// The node that a pod's affinity names.
+fn aim(pod: &Value) -> Option<&str> {
     let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
                 /nodeSelectorTerms/0/matchFields/0/values/0";
-    let aimed = || pod.pointer(path).and_then(Value::as_str);
-    bound.or_else(aimed).unwrap_or_default().to_owned()
+    pod.pointer(path).and_then(Value::as_str)
 }

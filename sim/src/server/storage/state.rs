@@ -50,7 +50,7 @@ pub(crate) struct State {
     pub(crate) gone_nodes: BTreeMap<String, Instant>,
     /// How many pods controllers have created in this step for owners that want a number of them.
     pub(crate) made: usize,
-    /// When a daemon set last replaced a failed pod, and how long it waits before the next: by the
+    /// When a daemon set last replaced a failed or lost pod, and how long it waits before the next: by the
     /// set's UID and the node.
     pub(crate) replaced: HashMap<(String, String), (Instant, Duration)>,
     /// The events, by their object, reason and message.

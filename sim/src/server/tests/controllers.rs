@@ -10,6 +10,7 @@ use crate::base::clock;
 use crate::base::fields::Fields;
 use crate::server::controllers::pods::{condition, is_going};
 use crate::server::kinds::Kind;
+use crate::topology::Effect;
 
 const APPS: &str = "/apis/apps/v1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -114,6 +115,25 @@ async fn a_daemon_set_waits_longer_with_each_failed_pod_of_a_node() {
         }
         assert_eq!(scene.get(&path).await.0, 404, "after {seconds} s");
         assert_eq!(scene.pods("default").await.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_waits_longer_with_each_pod_that_loses_its_affinity() {
+    let field = "spec.affinity".parse().expect("a field");
+    let scene = Scene::with_effect(Effect::Drops(field));
+    scene.node("n", json!({})).await;
+    // More than the node has, so that the pods stay unbound
+    let mut template = template("i:1");
+    template["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "3"}});
+    let spec = json!({"selector": {"matchLabels": {"app": "x"}}, "template": template});
+    let set = json!({"metadata": {"name": "w"}, "spec": spec});
+    scene.create(&format!("{APPS}/daemonsets"), set).await;
+    for (seconds, pods) in [(0, 2), (1, 3), (2, 4), (4, 5)] {
+        for _ in 0..seconds {
+            clock::elapse(Duration::from_secs(1)).await;
+        }
+        assert_eq!(scene.pods("default").await.len(), pods, "after {seconds} s");
     }
 }
 

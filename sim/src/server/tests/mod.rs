@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{Server, ServerOptions};
 use crate::base::fields::Fields;
-use crate::topology::IpFamilies;
+use crate::topology::{Effect, IpFamilies};
 use crate::wire::loopback::Loopback;
 
 const MERGE: &str = "application/merge-patch+json";
@@ -36,10 +36,23 @@ impl Scene {
     }
 
     fn with_families(ip_families: IpFamilies) -> Self {
-        let options = ServerOptions {
+        Self::start(ServerOptions {
             ip_families,
-            loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),
             ..ServerOptions::default()
+        })
+    }
+
+    /// A server whose webhooks have this effect.
+    fn with_effect(effect: Effect) -> Self {
+        let mut options = ServerOptions::default();
+        options.api.effects.push(effect);
+        Self::start(options)
+    }
+
+    fn start(options: ServerOptions) -> Self {
+        let options = ServerOptions {
+            loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),
+            ..options
         };
         let server = Server::start(&options).expect("it starts");
         let client = server.client();

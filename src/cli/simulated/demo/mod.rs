@@ -66,11 +66,11 @@ pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
 
 pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
-        screen.say(&simulate::catalogue());
+        screen.say(&simulate::catalogue(screen.width()));
         return Ok(0);
     }
     if args.list_topologies {
-        screen.say(&topology::catalogue());
+        screen.say(&topology::catalogue(screen.width()));
         return Ok(0);
     }
     let given = given::read(&args)?;

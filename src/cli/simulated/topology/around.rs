@@ -1,6 +1,6 @@
 //! Reads what is around the nodes of a topology: their network, the API server, the webhooks.
 
-use hybrid_sim::interference::FieldError;
+use hybrid_sim::interference::FieldPath;
 use hybrid_sim::{ApiSpec, Effect, NetworkMode, NetworkSpec, SecurityGroup};
 use winconform_core::document::{Decoder, Fields, Node, Value};
 
@@ -138,10 +138,14 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
                 );
                 return None;
             }
-            let field = text.parse();
-            let reported =
-                field.map_err(|error: FieldError| decoder.report(node, error.to_string(), None));
-            reported.ok().map(Effect::Drops)
+            let field = text.parse::<FieldPath>();
+            let field = field.map_err(|error| decoder.report(node, error.to_string(), None));
+            let field = field.ok()?;
+            if !field.is_of_pods() {
+                decoder.report(node, format!("pods have no field `{text}`"), None);
+                return None;
+            }
+            Some(Effect::Drops(field))
         }
         "credential-specs" => {
             let keys = ["webhook", "name", "domain"];

@@ -16,6 +16,7 @@ use nodes::read_nodes;
 
 use crate::cli::error::CliError;
 use crate::cli::settings::{LARGEST, read_bounded};
+use crate::cli::simulated::described;
 
 /// The topology with this name, or else in this file.
 pub(crate) fn load(given: &str) -> Result<Topology, CliError> {
@@ -57,13 +58,13 @@ pub fn named(name: &str) -> Option<(String, Topology)> {
     Some((what, topology))
 }
 
-/// What `--list-topologies` prints.
-pub(crate) fn catalogue() -> String {
+/// What `--list-topologies` prints, for a terminal of `width` columns.
+pub(crate) fn catalogue(width: usize) -> String {
     let known = NamedTopology::ALL.iter().filter_map(|known| {
         let (what, _) = named(known.name)?;
-        Some(format!("{:<16} {what}\n", known.name))
+        Some(described(known.name, 17, &what, width))
     });
-    known.collect()
+    known.flatten().collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn decoded(file: &str, text: &str, problems: &mut Vec<Diagnostic>) -> Topology {
