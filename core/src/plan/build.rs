@@ -314,6 +314,7 @@ impl Surroundings<'_> {
             claim_type: case.claim_type,
             title: case.title.clone(),
             hint: case.hint.clone(),
+            when: case.when.iter().map(|one| one.value.clone()).collect(),
             image: case
                 .test
                 .traits()

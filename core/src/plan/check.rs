@@ -11,6 +11,7 @@ use crate::claims::{ClaimId, ClaimType};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
 use crate::fixture::{FixtureKey, FixtureName, Need};
 use crate::method::{ContainerKind, SourceKind, Test, VantageKey, Workload};
+use crate::suite::When;
 use crate::verdict::{ControlOutcome, Disposition, Documented, Evaluation, Role, Scope};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
@@ -189,6 +190,8 @@ pub struct Check {
     pub title: String,
     /// What to look at when it fails.
     pub hint: String,
+    /// What to look at besides, each under a condition.
+    pub when: Vec<When>,
     pub point: Point,
     /// Whether it represents all points of its case, which are unknown or do not exist.
     pub represents_all: bool,

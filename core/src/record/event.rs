@@ -14,6 +14,7 @@ use crate::facts::Facts;
 use crate::fixture::FixtureKey;
 use crate::method::{Comparison, ObservationError, ReadyFixture, Reply, VantageKey};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
+use crate::suite::When;
 use crate::verdict::{Conclusion, Documented, Role, Verdict};
 
 /// The version of the record's schema; a reader accepts this version only.
@@ -172,8 +173,11 @@ pub struct PlannedCheck {
     pub claim_type: ClaimType,
     /// What is observed, in words.
     pub title: String,
-    /// What the user should examine when it fails.
+    /// What the user should examine when it fails; empty where all of it is in `when`.
     pub hint: String,
+    /// What the user should examine besides, each under a condition that the run may know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<When>,
     /// Its point.
     pub point: Point,
     /// Whether it is observed, or what its plan concludes without observing it.

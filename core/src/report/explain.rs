@@ -164,7 +164,11 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
             explain_assertion(text, test, None);
         }
     }
-    field(text, "hint", &case.hint);
+    let always = Some(case.hint.clone()).filter(|hint| !hint.is_empty());
+    let under = case.when.iter().map(|one| one.value.to_string());
+    for hint in always.into_iter().chain(under) {
+        field(text, "hint", &hint);
+    }
 }
 
 /// What a test asks and expects; for a known limitation, how it fails, and what would lift it.

@@ -12,6 +12,7 @@ use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, ex
 use crate::report::causes::{Cause, causes};
 use crate::report::findings::blame::Blame;
 use crate::report::findings::finding::{Finding, word};
+use crate::report::findings::outcomes::Outcomes;
 use crate::report::findings::places::{Pools, observed_from, point, pools};
 use crate::report::findings::suspects::{suspects, unoffered};
 use crate::report::text::ending::reservations;
@@ -44,7 +45,7 @@ pub fn render(view: &RunView) -> String {
         waiver["state"] = json!(<&str>::from(state));
         waiver
     });
-    let checks = view.checks.values();
+    let (checks, outcomes) = (view.checks.values(), Outcomes::of(view));
     let fixtures = view.fixtures.iter();
     let mut report = json!({
         "schema": SCHEMA,
@@ -78,7 +79,7 @@ pub fn render(view: &RunView) -> String {
             .collect::<Vec<_>>(),
         "waivers": waivers.collect::<Vec<_>>(),
         "causes": causes(view).0.iter().map(cause).collect::<Vec<_>>(),
-        "checks": checks.map(|one| check(view, &places, one)).collect::<Vec<_>>(),
+        "checks": checks.map(|one| check(view, &outcomes, &places, one)).collect::<Vec<_>>(),
         "fixtures": fixtures.map(|(key, how)| fixture(view, key, how, &blame)).collect::<Vec<_>>(),
         "tear-down": tear_down(view),
     });
@@ -152,9 +153,9 @@ fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
     verdicts.chain([(word(None), tally.unfinished)]).collect()
 }
 
-fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
+fn check(view: &RunView, run: &Outcomes<'_>, places: &Pools, check: &CheckView) -> Value {
     let planned = &check.planned;
-    let finding = Finding::from_check(planned, check.conclusion.as_ref());
+    let finding = Finding::in_run(check, run);
     let tried = check.tried();
     json!({
         "id": planned.id,

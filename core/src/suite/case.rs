@@ -7,8 +7,9 @@ use super::assertion::read_test;
 use super::control::{Control, check_role, read_control, report_idle};
 use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
+use super::when::{When, read_when};
 use crate::claims::{Claim, ClaimId, ClaimType};
-use crate::document::{Decoder, Node};
+use crate::document::{Decoder, Node, Placed};
 use crate::fixture::FixtureName;
 use crate::method::{Signature, SourceKind, Test};
 
@@ -28,8 +29,20 @@ pub struct Case {
     pub exceptions: Vec<Exception>,
     /// Assertions that must hold beside the test.
     pub controls: Vec<Control>,
-    /// What to look at when it fails.
+    /// What to look at when it fails; empty where all of it is in `when`.
     pub hint: String,
+    /// What to look at besides, each under a condition.
+    pub when: Vec<Placed<When>>,
+}
+
+impl Case {
+    /// Its claim, with its name if it has one: the ids of its checks begin so.
+    pub fn id(&self) -> String {
+        match &self.name {
+            None => self.claim.to_string(),
+            Some(name) => format!("{}/{name}", self.claim),
+        }
+    }
 }
 
 /// Reads one case; problems are reported to the decoder.
@@ -42,7 +55,13 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
     let exceptions = fields.or(decoder, "except", Vec::new(), read_exceptions);
     let test = fields.read(decoder, "test", read_test);
     let controls_node = fields.optional("controls");
-    let hint = fields.text(decoder, "hint");
+    let when = fields.or(decoder, "when", Vec::new(), read_when);
+    let hint = match &when {
+        Some(when) if when.is_empty() => fields.text(decoder, "hint"),
+        Some(_) | None => fields.or(decoder, "hint", String::new(), |decoder, node| {
+            decoder.text(node, "`hint`").map(str::to_owned)
+        }),
+    };
     fields.finish(decoder);
 
     let claim = claim_node.and_then(|node| known.claim(decoder, node));
@@ -92,6 +111,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
             .map(|(_, control)| control)
             .collect::<Option<_>>()?,
         hint: hint?,
+        when: when?,
     })
 }
 

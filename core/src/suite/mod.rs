@@ -9,9 +9,11 @@ mod fact;
 mod over;
 mod placement;
 mod read;
+mod when;
 
 pub use admission::{ClusterPart, Exception, Expected, Gate, Then};
 pub use case::Case;
 pub use control::{Control, Without};
 pub use over::{Across, Over};
 pub use read::{SuiteFile, Suites};
+pub use when::{Condition, When};

@@ -488,6 +488,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
         claim_type: view.planned.claim_type,
         title: view.planned.title.clone(),
         hint: view.planned.hint.clone(),
+        when: view.planned.when.clone(),
         point: view.planned.point.clone(),
         represents_all: false,
         build: None,

@@ -157,6 +157,7 @@ pub(crate) fn planned(claim: &str, kind: ClaimType, point: Point, title: &str) -
         claim_type: kind,
         title: title.to_owned(),
         hint: format!("Look at what `{title}` rests on."),
+        when: Vec::new(),
         point,
         disposition: Disposition::Observe,
         limitation: None,

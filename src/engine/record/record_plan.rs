@@ -65,6 +65,7 @@ fn planned(check: &Check) -> PlannedCheck {
         claim_type: check.claim_type,
         title: check.title.clone(),
         hint: check.hint.clone(),
+        when: check.when.clone(),
         point: check.point.clone(),
         disposition: check.disposition.clone(),
         limitation: check.limitation.clone(),

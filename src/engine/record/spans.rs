@@ -293,6 +293,7 @@ mod tests {
             claim_type: ClaimType::Capability,
             title: String::new(),
             hint: String::new(),
+            when: Vec::new(),
             point: Point::default(),
             represents_all: false,
             build: None,

@@ -167,6 +167,7 @@ fn check(index: usize, form: usize) -> Check {
         claim_type: kind,
         title: String::new(),
         hint: String::new(),
+        when: Vec::new(),
         point: Point::default(),
         represents_all: false,
         build: None,

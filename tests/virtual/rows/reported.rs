@@ -133,7 +133,8 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
     let cause = cause.ok_or("it has `names`")?.to_lowercase();
     let names_it = |check: &CheckView| {
         let reason = check.conclusion.as_ref().map(|it| &it.reason);
-        let said = format!("{} {reason:?}", check.planned.hint);
+        let (hint, when) = (&check.planned.hint, &check.planned.when);
+        let said = format!("{hint} {when:?} {reason:?}");
         said.to_lowercase().contains(&cause)
     };
     let is_shown = match fails {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::outcomes::{Outcomes, advice};
 use crate::claims::{ClaimId, ClaimType};
 use crate::method::{AS_CREATED, Comparison, Difference, ErrorKind, ObservationError};
 use crate::plan::{CheckId, Point};
@@ -34,10 +35,24 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The finding of a check; without a conclusion the finding says that the run ended before.
+    /// The finding of a check; without a conclusion the finding says that the run ended before. Its hint knows nothing
+    /// of the run.
     pub fn from_check(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
+        Self::concluded(planned, conclusion, None)
+    }
+
+    /// The finding of a check of this run.
+    pub(crate) fn in_run(check: &CheckView, run: &Outcomes<'_>) -> Self {
+        Self::concluded(&check.planned, check.conclusion.as_ref(), Some(run))
+    }
+
+    fn concluded(
+        planned: &PlannedCheck,
+        conclusion: Option<&Conclusion>,
+        run: Option<&Outcomes<'_>>,
+    ) -> Self {
         match conclusion {
-            None => Self::make(planned, None, None, ""),
+            None => Self::make(planned, None, None, "", run),
             Some(Conclusion {
                 verdict,
                 reason,
@@ -45,14 +60,14 @@ impl Finding {
                 repeated,
             }) => {
                 let disagreed = disagreed(*flaky, repeated);
-                Self::make(planned, Some(*verdict), Some(reason), &disagreed)
+                Self::make(planned, Some(*verdict), Some(reason), &disagreed, run)
             }
         }
     }
 
     pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
         let reason = reason_of(attempt);
-        Self::make(planned, Some(attempt.verdict), reason.as_ref(), "")
+        Self::make(planned, Some(attempt.verdict), reason.as_ref(), "", None)
     }
 
     fn make(
@@ -60,6 +75,7 @@ impl Finding {
         verdict: Option<Verdict>,
         reason: Option<&Reason>,
         disagreed: &str,
+        run: Option<&Outcomes<'_>>,
     ) -> Self {
         let target = if planned.point == Point::default() {
             planned.title.clone()
@@ -87,7 +103,7 @@ impl Finding {
             expected,
             seen,
             cause,
-            hint: hint(planned, verdict, reason),
+            hint: hint(planned, verdict, reason, run),
             reason: line,
             sentence,
         }
@@ -138,7 +154,12 @@ pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
 }
 
 /// What to look at next: the hint of the case, unless something other than its own assertion is wrong.
-fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
+fn hint(
+    planned: &PlannedCheck,
+    verdict: Option<Verdict>,
+    reason: Option<&Reason>,
+    run: Option<&Outcomes<'_>>,
+) -> String {
     if verdict == Some(Verdict::LimitationLifted) {
         return format!(
             "This works here, although Kubernetes documents that it does not: `winconform explain {}` \
@@ -203,7 +224,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
              Remove the cause, and run again."
                 .to_owned()
         }
-        _ => planned.hint.clone(),
+        _ => advice(planned, run.filter(|_| verdict == Some(Verdict::Fail))),
     }
 }
 
@@ -341,6 +362,7 @@ mod tests {
             claim_type: kind,
             title: String::new(),
             hint: "An accepted field points to a webhook.".to_owned(),
+            when: Vec::new(),
             point: Point::default(),
             disposition: crate::plan::Disposition::Observe,
             limitation: None,
@@ -359,7 +381,7 @@ mod tests {
             name: name(),
             error: error(),
         };
-        let of = |kind, reason: &Reason| hint(&planned(kind), None, Some(reason));
+        let of = |kind, reason: &Reason| hint(&planned(kind), None, Some(reason), None);
         let own = planned(ClaimType::Rejection).hint;
         assert_eq!(of(ClaimType::Rejection, &seen), own);
         for (kind, reason) in [

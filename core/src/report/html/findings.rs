@@ -8,6 +8,7 @@ use super::super::alone::attempts;
 use super::super::findings::blame::Blame;
 use super::super::findings::excerpt::{self, Excerpt};
 use super::super::findings::finding::{Finding, in_words, word};
+use super::super::findings::outcomes::Outcomes;
 use super::super::findings::signs::rank;
 use super::super::findings::suspects::{suspects, unoffered};
 use super::super::findings::waivers::raised;
@@ -69,9 +70,10 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
         shown: Shown::new(),
     };
     let fixtures = fixtures(view, &blame, &broken, &mut told);
+    let run = Outcomes::of(view);
     let full = alike
         .iter()
-        .map_while(|checks| finding(view, checks, &mut told));
+        .map_while(|checks| finding(view, &run, checks, &mut told));
     let full: Vec<_> = full.collect();
     let short: Vec<_> = alike.iter().skip(full.len()).flatten().copied().collect();
     let markup = html! {
@@ -117,9 +119,14 @@ fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>, told: &mut T
 }
 
 /// One finding, with the others of its kind, if there is room for it.
-fn finding(view: &RunView, checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Option<Markup> {
+fn finding(
+    view: &RunView,
+    run: &Outcomes<'_>,
+    checks: &[(usize, &CheckView)],
+    told: &mut Told<'_>,
+) -> Option<Markup> {
     let ((place, check), more) = checks.split_first()?;
-    let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+    let finding = Finding::in_run(check, run);
     let text = |text: Option<String>| text.map(|text| printable(&text));
     let counts = format!("against the cluster (profile {})", view.started.profile);
     let head = html! {

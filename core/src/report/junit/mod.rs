@@ -19,6 +19,7 @@ use super::json::ending;
 use crate::record::{Attempted, CheckView, RunView};
 use crate::report::findings::excerpt::{self, Excerpt};
 use crate::report::findings::finding::{Finding, apart as apart_of, attempts, times, word};
+use crate::report::findings::outcomes::Outcomes;
 use crate::report::findings::places::observed_from;
 use crate::report::findings::suspects::suspects;
 use crate::report::findings::waivers::{Idle, idle, raised, waived};
@@ -41,13 +42,13 @@ pub fn render(view: &RunView) -> Result<String, ReportError> {
     // The type is chrono's, which is not named here: both sides speak RFC 3339
     report.timestamp = view.began.to_string().parse().ok();
     report.set_time(Duration::from_millis(took_ms(view)));
-    let mut suites = BTreeMap::new();
+    let (mut suites, outcomes) = (BTreeMap::new(), Outcomes::of(view));
     for check in view.checks.values() {
         let area = check.planned.claim.area();
         suites
             .entry(area)
             .or_insert_with(|| suite(view, area))
-            .add_test_case(case(view, check));
+            .add_test_case(case(view, &outcomes, check));
     }
     report.add_test_suites(suites.into_values());
     let idle = idle(view);
@@ -130,9 +131,9 @@ fn waiver(idle: &Idle<'_>) -> TestCase {
     case
 }
 
-fn case(view: &RunView, check: &CheckView) -> TestCase {
+fn case(view: &RunView, run: &Outcomes<'_>, check: &CheckView) -> TestCase {
     let planned = &check.planned;
-    let finding = Finding::from_check(planned, check.conclusion.as_ref());
+    let finding = Finding::in_run(check, run);
     let waiver = view.waiver(check);
     let raised = raised(view, check);
     let mut status = match finding.verdict {

@@ -11,6 +11,7 @@ use crate::method::{Comparison, Difference};
 use crate::plan::CheckId;
 use crate::record::{AssertionRecord, CheckView, RunView, Tried};
 use crate::report::findings::finding::{UNFINISHED, in_words, word};
+use crate::report::findings::outcomes::Outcomes;
 use crate::text::{counted, printable};
 
 /// Columns of what attempts saw, where it is no terminal that shows it.
@@ -22,7 +23,7 @@ pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<S
     let mut checks = view.checks.values();
     let check = checks.find(|check| check.planned.id.as_str() == id)?;
     let mut page = Page::new(width, colour, Detail::Full);
-    page.finding(view, check, &[]);
+    page.finding(view, &Outcomes::of(view), check, &[]);
     if check.conclusion.is_none() {
         let cut = "the record ends before this check was concluded: the run was killed";
         page.field(

@@ -15,6 +15,7 @@ use crate::report::findings::excerpt::{self, Excerpt};
 use crate::report::findings::finding::{
     Finding, apart as apart_of, attempts, in_words, times, word,
 };
+use crate::report::findings::outcomes::Outcomes;
 use crate::report::findings::places::pools as places;
 use crate::report::findings::suspects::{suspects, unoffered};
 use crate::report::findings::waivers::raised;
@@ -79,9 +80,10 @@ impl Page {
                 None => add(&mut alike, (kind_of(check), view.waiver(check)), check),
             }
         }
+        let run = Outcomes::of(view);
         for (_, checks) in &alike {
             if let [first, others @ ..] = checks.as_slice() {
-                self.finding(view, first, others);
+                self.finding(view, &run, first, others);
             }
         }
         for ((verdict, reason), checks) in together {
@@ -97,8 +99,14 @@ impl Page {
     }
 
     /// A finding, with the others of its kind.
-    pub(super) fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
-        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+    pub(super) fn finding(
+        &mut self,
+        view: &RunView,
+        run: &Outcomes<'_>,
+        check: &CheckView,
+        others: &[&CheckView],
+    ) {
+        let finding = Finding::in_run(check, run);
         let id = shown(&finding.check);
         self.blank();
         self.entry(

@@ -1,0 +1,286 @@
+//! What the checks of a run came to, for hints that depend on it.
+
+use std::collections::BTreeMap;
+
+use crate::method::SourceKind;
+use crate::plan::Point;
+use crate::record::{PlannedCheck, RunView};
+use crate::suite::Condition;
+use crate::verdict::Verdict;
+
+/// Which checks of a run pass and which fail, by their cases and points: made once for a report, so that each
+/// condition is a few look-ups.
+pub(crate) struct Outcomes<'v> {
+    passes: BTreeMap<(&'v str, &'v Point), bool>,
+    /// From how many nodes a case passes and from how many it fails, by the point without its node.
+    nodes: BTreeMap<(&'v str, Point), (usize, usize)>,
+}
+
+impl<'v> Outcomes<'v> {
+    pub(crate) fn of(view: &'v RunView) -> Self {
+        let (mut passes, mut nodes) = (BTreeMap::new(), BTreeMap::new());
+        for check in view.checks.values() {
+            let passed = match check.verdict() {
+                Some(Verdict::Pass | Verdict::LimitationLifted) => true,
+                Some(Verdict::Fail | Verdict::KnownLimitation) => false,
+                Some(
+                    Verdict::Warn | Verdict::Informational | Verdict::Skip | Verdict::Inconclusive,
+                )
+                | None => continue,
+            };
+            let (case, point) = (case(&check.planned), &check.planned.point);
+            passes.insert((case, point), passed);
+            if point.node.is_some() {
+                let counts: &mut (usize, usize) =
+                    nodes.entry((case, without_node(point))).or_default();
+                match passed {
+                    true => counts.0 += 1,
+                    false => counts.1 += 1,
+                }
+            }
+        }
+        Self { passes, nodes }
+    }
+
+    /// Whether something is so beside a check that failed; `None` where the run does not know.
+    fn holds(&self, failed: &PlannedCheck, condition: &Condition) -> Option<bool> {
+        let (own, here) = (case(failed), failed.point.source);
+        let passes = |case: &str, source: Option<SourceKind>| {
+            let point = Point {
+                source,
+                ..failed.point.clone()
+            };
+            self.passes.get(&(case, &point)).copied()
+        };
+        match condition {
+            Condition::Passes { case, from } => passes(case.as_str(), from.or(here)),
+            Condition::FailsFrom(source) if here != Some(*source) => Some(false),
+            Condition::FailsFrom(_) | Condition::FailsFromEverywhere => {
+                let pass = matches!(condition, Condition::FailsFrom(_));
+                let sources = SourceKind::ALL.iter().copied().map(Some);
+                let others = sources.filter(|source| *source != here);
+                let known: Vec<_> = others.filter_map(|source| passes(own, source)).collect();
+                (!known.is_empty()).then(|| known.iter().all(|passed| *passed == pass))
+            }
+            Condition::PassesOnOtherNodes => {
+                let (passed, failed) = *self.nodes.get(&(own, without_node(&failed.point)))?;
+                // It is one of those that failed
+                (passed + failed > 1).then_some(passed > 0)
+            }
+        }
+    }
+}
+
+/// What a case says to look at. Of a check that failed in a run, what that run knows is not in doubt; a condition that
+/// does not hold is left out, with all that follows where it names something to look at first.
+pub(crate) fn advice(planned: &PlannedCheck, failed_in: Option<&Outcomes<'_>>) -> String {
+    let always = Some(planned.hint.clone()).filter(|hint| !hint.is_empty());
+    let mut parts: Vec<_> = always.into_iter().collect();
+    for when in &planned.when {
+        let holds = failed_in.and_then(|run| run.holds(planned, &when.condition));
+        match (holds, when.condition.instead()) {
+            (None, _) => parts.push(when.to_string()),
+            (Some(true), _) => parts.push(when.holding()),
+            (Some(false), None) => {}
+            (Some(false), Some(instead)) => {
+                parts.push(instead);
+                break;
+            }
+        }
+    }
+    if parts.is_empty() {
+        parts = planned.when.iter().map(ToString::to_string).collect();
+    }
+    parts.join(" ")
+}
+
+/// The id of a check without its point.
+fn case(planned: &PlannedCheck) -> &str {
+    planned.id.as_str().split('[').next().unwrap_or_default()
+}
+
+fn without_node(point: &Point) -> Point {
+    Point {
+        node: None,
+        ..point.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Finding;
+    use super::*;
+    use crate::claims::{ClaimId, ClaimType};
+    use crate::facts::{NodeOrdinal, PoolName, WindowsBuild};
+    use crate::method::Difference;
+    use crate::plan::{CheckId, Disposition};
+    use crate::record::CheckView;
+    use crate::suite::When;
+    use crate::verdict::{Conclusion, Reason};
+
+    fn at(source: SourceKind, node: Option<NodeOrdinal>) -> Point {
+        Point {
+            pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
+            source: Some(source),
+            node,
+            ..Point::default()
+        }
+    }
+
+    fn when(condition: Condition, then: &str) -> When {
+        let then = then.to_owned();
+        When { condition, then }
+    }
+
+    fn passes(case: &str, from: Option<SourceKind>) -> Condition {
+        let case = case.to_owned();
+        Condition::Passes { case, from }
+    }
+
+    /// A run with a check of each claim, at a point, with a verdict; the first has the hint and the conditions.
+    fn next(hint: &str, when: &[When], checks: &[(&str, Point, Verdict)]) -> String {
+        let view = |(place, (claim, point, verdict)): (usize, &(&str, Point, Verdict))| {
+            let claim = ClaimId::parse(claim).expect("an id");
+            let seen = Difference {
+                expected: "an answer".to_owned(),
+                seen: "none".to_owned(),
+            };
+            let planned = PlannedCheck {
+                id: CheckId::new(&claim, None, point),
+                claim,
+                claim_type: ClaimType::Capability,
+                title: String::new(),
+                hint: hint.to_owned(),
+                when: when.to_vec(),
+                point: point.clone(),
+                disposition: Disposition::Observe,
+                limitation: None,
+            };
+            let conclusion = Conclusion {
+                verdict: *verdict,
+                reason: Reason::Seen(seen),
+                flaky: false,
+                repeated: BTreeMap::new(),
+            };
+            let check = CheckView {
+                planned,
+                attempts: Vec::new(),
+                unkept: 0,
+                unkept_ms: 0,
+                conclusion: Some(conclusion),
+            };
+            (place, check)
+        };
+        let run = RunView {
+            checks: checks.iter().enumerate().map(view).collect(),
+            ..RunView::default()
+        };
+        Finding::in_run(&run.checks[&0], &Outcomes::of(&run)).hint
+    }
+
+    #[test]
+    fn another_case_at_the_same_point_decides() {
+        let name = [
+            when(passes("net.ip", None), "only the name fails."),
+            when(Condition::FailsFrom(SourceKind::WindowsPod), "see HNS."),
+        ];
+        let here = || at(SourceKind::WindowsPod, None);
+        let own = |verdict| ("net.name", here(), verdict);
+        let of = |checks: &[_]| next("", &name, checks);
+        let unknown = "If net.ip passes here, only the name fails. \
+                       If it fails from Windows pods only, see HNS.";
+        let elsewhere = ("net.ip", at(SourceKind::LinuxPod, None), Verdict::Pass);
+        let untold = ("net.ip", here(), Verdict::Inconclusive);
+        assert_eq!(
+            of(&[own(Verdict::Fail), elsewhere.clone(), untold]),
+            unknown
+        );
+        let ip = |verdict| ("net.ip", here(), verdict);
+        assert_eq!(
+            of(&[own(Verdict::Fail), ip(Verdict::Pass)]),
+            "net.ip passes here: only the name fails. If it fails from Windows pods only, see HNS."
+        );
+        for verdict in [Verdict::Fail, Verdict::KnownLimitation] {
+            assert_eq!(
+                of(&[own(Verdict::Fail), ip(verdict), elsewhere.clone()]),
+                "net.ip fails here, too: look at that first.",
+                "{verdict}"
+            );
+        }
+        // Of a check that did not fail nothing follows
+        for verdict in [Verdict::Pass, Verdict::Inconclusive] {
+            assert_eq!(of(&[own(verdict), ip(Verdict::Pass)]), unknown, "{verdict}");
+        }
+        let from_linux = [when(
+            passes("net.ip", Some(SourceKind::LinuxPod)),
+            "see HNS.",
+        )];
+        assert_eq!(
+            next("Look.", &from_linux, &[own(Verdict::Fail), elsewhere]),
+            "Look. net.ip passes from Linux pods: see HNS."
+        );
+    }
+
+    #[test]
+    fn the_sources_that_fail_decide() {
+        let sources = [
+            when(Condition::FailsFrom(SourceKind::WindowsPod), "see HNS."),
+            when(Condition::FailsFrom(SourceKind::LinuxPod), "see iptables."),
+            when(Condition::FailsFromEverywhere, "see the endpoints."),
+        ];
+        let of = |others: &[(SourceKind, Verdict)]| {
+            let own = (SourceKind::WindowsPod, Verdict::Fail);
+            let checks = [own].into_iter().chain(others.iter().copied());
+            let checks = checks.map(|(source, verdict)| ("net.ip", at(source, None), verdict));
+            next("", &sources, &checks.collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of(&[]),
+            "If it fails from Windows pods only, see HNS. If it fails from everywhere, see the endpoints."
+        );
+        assert_eq!(
+            of(&[(SourceKind::LinuxPod, Verdict::Pass)]),
+            "It fails from Windows pods only: see HNS."
+        );
+        assert_eq!(
+            of(&[(SourceKind::LinuxPod, Verdict::Fail)]),
+            "It fails from everywhere: see the endpoints."
+        );
+        // None of the three
+        assert_eq!(
+            of(&[
+                (SourceKind::LinuxPod, Verdict::Fail),
+                (SourceKind::LinuxNode, Verdict::Pass),
+            ]),
+            "If it fails from Windows pods only, see HNS. If it fails from Linux pods only, see iptables. \
+             If it fails from everywhere, see the endpoints."
+        );
+    }
+
+    #[test]
+    fn the_other_nodes_decide() {
+        let other_nodes = [when(Condition::PassesOnOtherNodes, "see its routes.")];
+        let of = |others: &[Verdict]| {
+            let verdicts = [Verdict::Fail].into_iter().chain(others.iter().copied());
+            let checks = verdicts.zip(1..).map(|(verdict, node)| {
+                let point = at(SourceKind::WindowsPod, Some(node));
+                ("net.ip", point, verdict)
+            });
+            next("Look.", &other_nodes, &checks.collect::<Vec<_>>())
+        };
+        for others in [Vec::new(), vec![Verdict::Skip]] {
+            assert_eq!(
+                of(&others),
+                "Look. If it passes on other nodes, see its routes."
+            );
+        }
+        assert_eq!(
+            of(&[Verdict::Fail, Verdict::Pass]),
+            "Look. It passes on other nodes: see its routes."
+        );
+        assert_eq!(
+            of(&[Verdict::Fail, Verdict::Skip]),
+            "Look. It fails on other nodes, too: look for what they have in common."
+        );
+    }
+}
