@@ -179,7 +179,12 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
         page.starts_with("<!DOCTYPE html>") && page.contains("net.dns-service in windows-2022")
     );
     // A run that is named twice is one, two that look alike are two
-    let twice = ["trend", "nights/3", "nights/3/report.json", "nights/../nights/3/record.jsonl"];
+    let twice = [
+        "trend",
+        "nights/3",
+        "nights/3/report.json",
+        "nights/../nights/3/record.jsonl",
+    ];
     let once = stdout(&tool(&folder, &[], &twice));
     assert!(once.starts_with("### winconform: 1 run\n"), "{once}");
     fs::create_dir(folder.path().join("copy")).expect("made");
@@ -352,13 +357,17 @@ fn a_run_of_skipped_checks_says_why() {
     let said = stdout(&done);
     let mut lines = said.lines();
     let skipped = lines.find(|line| line.starts_with("  skip ") && line.contains(select));
-    assert!(skipped.is_some_and(|line| line.contains("not asked for: it has a node boot")), "{said}");
+    assert!(
+        skipped.is_some_and(|line| line.contains("not asked for: it has a node boot")),
+        "{said}"
+    );
 }
 
 #[test]
 fn lists_keep_to_the_columns_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
-    let listed = |list: &str, columns| stdout(&tool(&folder, &[("COLUMNS", columns)], &["demo", list]));
+    let listed =
+        |list: &str, columns| stdout(&tool(&folder, &[("COLUMNS", columns)], &["demo", list]));
     for list in ["--list-faults", "--list-topologies"] {
         for (columns, most) in [("60", 60), ("120", 120)] {
             let text = listed(list, columns);
@@ -367,7 +376,10 @@ fn lists_keep_to_the_columns_that_there_are() {
             assert!(widest.chars().count() <= most, "{list} {columns}: {widest}");
         }
         let words = |columns| {
-            let words: Vec<_> = listed(list, columns).split_whitespace().map(str::to_owned).collect();
+            let words: Vec<_> = listed(list, columns)
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
             words
         };
         assert_eq!(words("60"), words("200"));

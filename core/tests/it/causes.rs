@@ -154,7 +154,10 @@ fn the_event_of_a_failed_fixture_is_told_with_its_count() {
 
 #[test]
 fn hostile_evidence_is_text() {
-    let text = format!("hcnCreateLoadBalancer failed {}", runs::HOSTILE.replace('\n', " "));
+    let text = format!(
+        "hcnCreateLoadBalancer failed {}",
+        runs::HOSTILE.replace('\n', " ")
+    );
     let view = failed(0, log("kube-proxy on \u{1b}[2J", &text));
     let (_, _, evidence) = told(&view);
     let begins = "kube-proxy on \\u{1b}[2J: hcnCreateLoadBalancer failed \\u{1b}[31mred";

@@ -112,7 +112,10 @@ fn details_are_all_that_changed() {
     };
     let diff = Diff::new(of("pass"), of("fail"));
     let short = render(&diff, 100, Detail::Short);
-    assert!(short.contains("\n  and 5 more\n") && !short.contains("net.a19"), "{short}");
+    assert!(
+        short.contains("\n  and 5 more\n") && !short.contains("net.a19"),
+        "{short}"
+    );
     let full = render(&diff, 100, Detail::Full);
     let told = ids.iter().filter(|id| full.contains(&format!(" {id} ")));
     assert_eq!(told.count(), 20, "{full}");

@@ -303,7 +303,12 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
     assert!(!text.contains("nothing left"), "{text}");
     let up_to = format!("up to {} object", announced - 1);
     let same = "with the --kubeconfig and --context of the run, if it had them";
-    for part in [up_to.as_str(), "winconform cleanup --run", same, "could not tell"] {
+    for part in [
+        up_to.as_str(),
+        "winconform cleanup --run",
+        same,
+        "could not tell",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let json = winconform_core::report::json::render(&view);

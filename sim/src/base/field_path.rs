@@ -118,7 +118,14 @@ impl FieldPath {
     /// Whether the specs of pods have such a field.
     pub fn is_of_pods(&self) -> bool {
         // One is of the type of the field
-        let values = [json!({}), json!([]), json!([""]), json!(""), json!(1), json!(true)];
+        let values = [
+            json!({}),
+            json!([]),
+            json!([""]),
+            json!(""),
+            json!(1),
+            json!(true),
+        ];
         let is_kept = |steps: &[Step], value: &Value| {
             // Unknown fields are left out of what is read
             let spec = serde_json::from_value::<PodSpec>(leading(steps, value));

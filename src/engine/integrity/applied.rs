@@ -181,8 +181,7 @@ impl AppliedObjects {
 
     /// Whether one of its controllers has no pod; `pods` are those of the run.
     pub(crate) fn lacks_pods(&self, pods: &Watched) -> bool {
-        let has_none =
-            |template: &Json| !pods.objects.values().any(|pod| is_from(pod, template));
+        let has_none = |template: &Json| !pods.objects.values().any(|pod| is_from(pod, template));
         self.templates.iter().any(has_none)
     }
 
@@ -478,8 +477,14 @@ mod tests {
     fn what_decides_where_a_pod_runs_is_named_where_it_runs_nowhere() {
         let unscheduled = ErrorKind::Unscheduled.error("no node");
         for (field, said) in [
-            ("nodeSelector", "no node; something in the cluster changed spec.nodeSelector of pod p as it was created"),
-            ("tolerations", "no node; something in the cluster changed spec.tolerations of pod p as it was created"),
+            (
+                "nodeSelector",
+                "no node; something in the cluster changed spec.nodeSelector of pod p as it was created",
+            ),
+            (
+                "tolerations",
+                "no node; something in the cluster changed spec.tolerations of pod p as it was created",
+            ),
             ("hostname", "no node"),
         ] {
             let told = without(field).with_alteration(unscheduled.clone(), &Watched::default());

@@ -126,7 +126,10 @@ impl Pods {
             spec.and_then(|spec| spec.security_context.as_ref()?.windows_options.as_ref());
         let addressed = options.and_then(|options| options.host_process) != Some(true);
         // Seven at once are what one check is about, where the run may load nodes
-        let is_dense = pod.labels().get("winconform/fixture").is_some_and(|name| name == "dense");
+        let is_dense = pod
+            .labels()
+            .get("winconform/fixture")
+            .is_some_and(|name| name == "dense");
         let since = (!ready && !is_dense).then(Instant::now);
         let known = self.alive.entry(key(pod));
         let known = known.or_insert_with(|| (node.clone(), addressed, since));

@@ -393,7 +393,9 @@ fn read_pod(pod: &Json, of: FixtureName, at: &Bound<'_>) -> Result<ObservedPod> 
     let at = |time: &Json| time.as_str()?.parse::<Timestamp>().ok();
     let since = ready.and_then(|ready| at(&ready["lastTransitionTime"]));
     let created = at(&pod["metadata"]["creationTimestamp"]);
-    let took = since.zip(created).map(|(since, created)| since.as_second() - created.as_second());
+    let took = since
+        .zip(created)
+        .map(|(since, created)| since.as_second() - created.as_second());
     let waiting = list(&pod["status"]["containerStatuses"])
         .iter()
         .find_map(|status| {

@@ -193,7 +193,10 @@ mod tests {
 
     #[test]
     fn what_a_cluster_says_is_printable_and_bounded() {
-        let text = format!("\u{130} hnsCall failed \u{1b}[2J\u{202e}{}", "ü".repeat(400));
+        let text = format!(
+            "\u{130} hnsCall failed \u{1b}[2J\u{202e}{}",
+            "ü".repeat(400)
+        );
         let log = shown(EvidenceKind::Log, "Pod a/\u{1b}b", &text, "hnscall failed");
         let log = log.expect("it has the word");
         let begins = "Pod a/\\u{1b}b: hnsCall failed \\u{1b}[2J\\u{202e}ü";

@@ -24,7 +24,8 @@ pub(crate) struct Reservation {
 }
 
 /// What a command needs that is to reach the cluster of a run: the record does not have the kubeconfig's path.
-pub(crate) const SAME_CLUSTER: &str = "with the --kubeconfig and --context of the run, if it had them";
+pub(crate) const SAME_CLUSTER: &str =
+    "with the --kubeconfig and --context of the run, if it had them";
 
 /// The word of claims that were not tested.
 pub(crate) const NOT_TESTED: &str = "not-tested";

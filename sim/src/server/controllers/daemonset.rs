@@ -45,7 +45,10 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     }
     // A webhook may drop the affinity by which the controller knows for which node it made a pod. The real one then makes
     // more, as fast as its client may and without end (`getNodesToDaemonPods`); this one waits longer each time.
-    let loses_pods = by_node.values().flatten().any(|(_, pod)| aim(pod).is_none());
+    let loses_pods = by_node
+        .values()
+        .flatten()
+        .any(|(_, pod)| aim(pod).is_none());
     let mut missing = 0;
     for (name, takes) in &nodes {
         let here = by_node.get(name).map_or(&[][..], Vec::as_slice);

@@ -116,10 +116,16 @@ impl Scenario {
                 presumed("its Service has the pod as a ready endpoint", leads(true)),
                 taken_away,
                 ready("the container is no longer ready", false),
-                step("its Service no longer has the pod as a ready endpoint", leads(false)),
+                step(
+                    "its Service no longer has the pod as a ready endpoint",
+                    leads(false),
+                ),
                 step("what its probe looks for is there again", put(os)),
                 ready("the container is ready again", true),
-                step("its Service has the pod as a ready endpoint again", leads(true)),
+                step(
+                    "its Service has the pod as a ready endpoint again",
+                    leads(true),
+                ),
             ],
             Self::LivenessProbe => vec![probed_once, taken_away, restarted],
             Self::MemoryOverUse => vec![refused_memory(), runs_on(), refused_once_more()],
