@@ -158,8 +158,7 @@ impl PlannedAssertion {
                 Some((ring.on(prober.node), Need::Ready))
             }
             name => {
-                let other = name.beside().filter(|other| *other != name)?;
-                let other = other.in_pool(prober.pool.as_ref());
+                let other = name.beside()?.in_pool(prober.pool.as_ref());
                 // What has the node boot is restarted with it
                 let need = match other.name.disrupts() {
                     true => Need::Played,

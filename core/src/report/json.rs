@@ -45,7 +45,7 @@ pub fn render(view: &RunView) -> String {
         waiver["state"] = json!(<&str>::from(state));
         waiver
     });
-    let (checks, outcomes) = (view.checks.values(), Outcomes::of(view));
+    let (checks, outcomes) = (view.checks.values(), Outcomes::from_view(view));
     let fixtures = view.fixtures.iter();
     let mut report = json!({
         "schema": SCHEMA,

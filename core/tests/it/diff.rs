@@ -148,7 +148,7 @@ fn what_changed_is_told_with_its_cause() {
         ("net.a[pool=w]", "fail"),
         ("net.b", "pass"),
     ]);
-    let text = render(&Diff::new(before, after), 100);
+    let text = render(&Diff::new(before, after), 100, Detail::Short);
     assert!(
         !text.contains(|c: char| c != '\n' && is_hostile(c)),
         "{text}"

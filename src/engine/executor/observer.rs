@@ -195,7 +195,7 @@ impl Observer {
         outcome
     }
 
-    /// An error if a pod that it observes is stored otherwise than it was sent, or there is none that a Service has.
+    /// An error if a pod that it observes is stored otherwise than it was sent, or a controller of the fixture has no pods.
     fn unaltered(&self) -> Result<()> {
         let Some(deciding) = self.test.decided_by() else {
             return Ok(());

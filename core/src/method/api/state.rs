@@ -240,7 +240,7 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
     }
     // A pod that is still being prepared after a boot has failed, or where others of many at once have begun
     let others_began = || pods.iter().any(|pod| pod.ready);
-    let was_prepared = fixture.disrupts() || fixture == FixtureName::DENSE && others_began();
+    let was_prepared = fixture.disrupts() || fixture.starts_together() && others_began();
     let mut not_begun = pods.iter().filter_map(|pod| not_begun(pod, was_prepared));
     // One crashed pod decides, whatever the state of its siblings
     match not_begun.next() {
@@ -390,12 +390,14 @@ fn read_pod(pod: &Json, of: FixtureName, at: &Bound<'_>) -> Result<ObservedPod> 
     let is_ready = |c: &&Json| c["type"] == "Ready" && c["status"] == "True";
     let conditions = list(&pod["status"]["conditions"]);
     let ready = conditions.iter().find(is_ready);
-    let at = |time: &Json| time.as_str()?.parse::<Timestamp>().ok();
-    let since = ready.and_then(|ready| at(&ready["lastTransitionTime"]));
-    let created = at(&pod["metadata"]["creationTimestamp"]);
+    let moment = |time: &Json| time.as_str()?.parse::<Timestamp>().ok();
+    let since = ready.and_then(|ready| moment(&ready["lastTransitionTime"]));
+    let created = moment(&pod["metadata"]["creationTimestamp"]);
     let took = since
         .zip(created)
-        .map(|(since, created)| since.as_second() - created.as_second());
+        .map(|(since, created)| since.as_second() - created.as_second())
+        // They are of two clocks
+        .filter(|took| *took >= 0);
     let waiting = list(&pod["status"]["containerStatuses"])
         .iter()
         .find_map(|status| {

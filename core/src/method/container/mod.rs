@@ -69,6 +69,8 @@ fn needs(of: FixtureName) -> Vec<(FixtureName, Need)> {
     let need = match of.until() {
         // Scenarios change it meanwhile
         Until::Running => Need::Played,
+        // A command that is not found is what their check is about
+        _ if of == FixtureName::HOST_COMMANDS => Need::Settled,
         _ => Need::Ready,
     };
     let prober = (FixtureName::LINUX_POD_PROBER, Need::Ready);

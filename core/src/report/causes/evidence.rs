@@ -32,7 +32,7 @@ struct Piece<'v> {
 
 impl<'v> Collected<'v> {
     /// All evidence of a run; `node` finds the node that a text names.
-    pub(super) fn of(view: &'v RunView, node: impl Fn(&str) -> Option<End>) -> Self {
+    pub(super) fn from_view(view: &'v RunView, node: impl Fn(&str) -> Option<End>) -> Self {
         let mut collected = Self::default();
         for (fixture, diagnosis) in &view.diagnoses {
             let pieces = diagnosis.evidence.iter().map(|evidence| {

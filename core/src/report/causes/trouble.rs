@@ -104,7 +104,7 @@ impl<'v> All<'v> {
     pub(super) fn of(view: &'v RunView, pools: &Pools) -> Self {
         let mut all = Self::default();
         let (mut known, names) = (BTreeMap::new(), Names::of(view, pools));
-        all.evidence = Collected::of(view, |text| names.node(text));
+        all.evidence = Collected::from_view(view, |text| names.node(text));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let case = id.split('[').next().unwrap_or(id);

@@ -39,7 +39,7 @@ fn steps(view: &RunView, key: &FixtureKey) -> Option<String> {
         FixtureOutcome::Failed(error) => Some(printable(&error.detail)),
         FixtureOutcome::Ready(ready) => {
             let changes: Vec<_> = ready.changes.iter().map(Moment::to_string).collect();
-            Some(changes.join("; "))
+            (!changes.is_empty()).then(|| changes.join("; "))
         }
     }
 }

@@ -11,26 +11,27 @@ use crate::verdict::Verdict;
 /// Which checks of a run pass and which fail, by their cases and points: made once for a report, so that each
 /// condition is a few look-ups.
 pub(crate) struct Outcomes<'v> {
-    passes: BTreeMap<(&'v str, &'v Point), bool>,
+    /// `None` for those that do neither.
+    passes: BTreeMap<(&'v str, &'v Point), Option<bool>>,
     /// From how many nodes a case passes and from how many it fails, by the point without its node.
     nodes: BTreeMap<(&'v str, Point), (usize, usize)>,
 }
 
 impl<'v> Outcomes<'v> {
-    pub(crate) fn of(view: &'v RunView) -> Self {
+    pub(crate) fn from_view(view: &'v RunView) -> Self {
         let (mut passes, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         for check in view.checks.values() {
             let passed = match check.verdict() {
-                Some(Verdict::Pass | Verdict::LimitationLifted) => true,
-                Some(Verdict::Fail | Verdict::KnownLimitation) => false,
+                Some(Verdict::Pass | Verdict::LimitationLifted) => Some(true),
+                Some(Verdict::Fail | Verdict::KnownLimitation) => Some(false),
                 Some(
                     Verdict::Warn | Verdict::Informational | Verdict::Skip | Verdict::Inconclusive,
                 )
-                | None => continue,
+                | None => None,
             };
             let (case, point) = (case(&check.planned), &check.planned.point);
             passes.insert((case, point), passed);
-            if point.node.is_some() {
+            if let (Some(passed), Some(_)) = (passed, point.node) {
                 let counts: &mut (usize, usize) =
                     nodes.entry((case, without_node(point))).or_default();
                 match passed {
@@ -53,13 +54,14 @@ impl<'v> Outcomes<'v> {
             self.passes.get(&(case, &point)).copied()
         };
         match condition {
-            Condition::Passes { case, from } => passes(case.as_str(), from.or(here)),
+            Condition::Passes { case, from } => passes(case.as_str(), from.or(here))?,
             Condition::FailsFrom(source) if here != Some(*source) => Some(false),
             Condition::FailsFrom(_) | Condition::FailsFromEverywhere => {
                 let pass = matches!(condition, Condition::FailsFrom(_));
                 let sources = SourceKind::ALL.iter().copied().map(Some);
                 let others = sources.filter(|source| *source != here);
-                let known: Vec<_> = others.filter_map(|source| passes(own, source)).collect();
+                let planned = others.filter_map(|source| passes(own, source));
+                let known: Vec<_> = planned.collect::<Option<_>>()?;
                 (!known.is_empty()).then(|| known.iter().all(|passed| *passed == pass))
             }
             Condition::PassesOnOtherNodes => {
@@ -175,7 +177,7 @@ mod tests {
             checks: checks.iter().enumerate().map(view).collect(),
             ..RunView::default()
         };
-        Finding::in_run(&run.checks[&0], &Outcomes::of(&run)).hint
+        Finding::in_run(&run.checks[&0], &Outcomes::from_view(&run)).hint
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
         shown: Shown::new(),
     };
     let fixtures = fixtures(view, &blame, &broken, &mut told);
-    let run = Outcomes::of(view);
+    let run = Outcomes::from_view(view);
     let full = alike
         .iter()
         .map_while(|checks| finding(view, &run, checks, &mut told));

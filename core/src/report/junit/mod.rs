@@ -42,7 +42,7 @@ pub fn render(view: &RunView) -> Result<String, ReportError> {
     // The type is chrono's, which is not named here: both sides speak RFC 3339
     report.timestamp = view.began.to_string().parse().ok();
     report.set_time(Duration::from_millis(took_ms(view)));
-    let (mut suites, outcomes) = (BTreeMap::new(), Outcomes::of(view));
+    let (mut suites, outcomes) = (BTreeMap::new(), Outcomes::from_view(view));
     for check in view.checks.values() {
         let area = check.planned.claim.area();
         suites

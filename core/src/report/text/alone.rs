@@ -23,7 +23,7 @@ pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<S
     let mut checks = view.checks.values();
     let check = checks.find(|check| check.planned.id.as_str() == id)?;
     let mut page = Page::new(width, colour, Detail::Full);
-    page.finding(view, &Outcomes::of(view), check, &[]);
+    page.finding(view, &Outcomes::from_view(view), check, &[]);
     if check.conclusion.is_none() {
         let cut = "the record ends before this check was concluded: the run was killed";
         page.field(

@@ -80,7 +80,7 @@ impl Page {
                 None => add(&mut alike, (kind_of(check), view.waiver(check)), check),
             }
         }
-        let run = Outcomes::of(view);
+        let run = Outcomes::from_view(view);
         for (_, checks) in &alike {
             if let [first, others @ ..] = checks.as_slice() {
                 self.finding(view, &run, first, others);
