@@ -220,6 +220,13 @@ fn every_command_line_of_a_manifest_is_simulated() {
     for manifest in manifests() {
         for object in objects(&manifest) {
             for Line { words, container } in command_lines(&object) {
+                let mut words = words;
+                // What is relative to the working directory of a HostProcess container is found there
+                if let (Some(directory), false) =
+                    (container["workingDir"].as_str(), words[0].contains(':'))
+                {
+                    words[0] = format!("{}\\{}", directory.trim_end_matches('\\'), words[0]);
+                }
                 let words: Vec<_> = words.iter().map(String::as_str).collect();
                 let named = container["image"].as_str().expect("an image");
                 let reference = match named.strip_prefix("winconform/servercore") {

@@ -187,10 +187,10 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
     ];
     let once = stdout(&tool(&folder, &[], &twice));
     assert!(once.starts_with("### winconform: 1 run\n"), "{once}");
-    fs::create_dir(folder.path().join("copy")).expect("made");
-    let [from, to] = ["nights/3", "copy"].map(|of| folder.path().join(of).join("record.jsonl"));
+    fs::create_dir_all(folder.path().join("copies/1")).expect("made");
+    let [from, to] = ["nights/3", "copies/1"].map(|of| folder.path().join(of).join("record.jsonl"));
     fs::copy(from, to).expect("copied");
-    let both = stdout(&tool(&folder, &[], &["trend", "nights/3", "copy"]));
+    let both = stdout(&tool(&folder, &[], &["trend", "nights/3", "copies/1"]));
     assert!(both.starts_with("### winconform: 2 runs\n"), "{both}");
     let none = tool(&folder, &[], &["trend", "."]);
     assert_eq!(none.status.code(), Some(2));

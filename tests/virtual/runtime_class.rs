@@ -101,6 +101,7 @@ fn chosen() -> Outcome {
             "churn",
             "cron-job",
             "daemon-set",
+            "dense",
             "ends",
             "gmsa",
             "host-network",

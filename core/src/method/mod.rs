@@ -22,6 +22,7 @@ pub use api::admission::{
 };
 pub use api::denied::{Denied, lacks_namespace};
 pub use api::disruption::is_disrupted;
+pub use api::endpoints::{ObservedEndpoint, has_ready_endpoint, slices_of};
 pub use api::path::ApiPath;
 pub use api::placement::{
     AIMED_AT, Ground, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
@@ -30,10 +31,7 @@ pub use api::placement::{
 pub use api::preemption::{
     Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery,
 };
-pub use api::state::{
-    ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
-    has_ready_endpoint, slices_of,
-};
+pub use api::state::{ObservedPod, State, StateExpectation, StateObservation, StateQuery};
 pub use compare::{Comparison, Difference};
 pub use container::ending::Ending;
 pub(crate) use container::ending::read_words;

@@ -517,6 +517,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::HOST_NETWORK,
         FixtureName::POD_SIDE,
         FixtureName::NODE_SIDE,
+        FixtureName::HOST_COMMANDS,
         FixtureName::REBOOTER,
         FixtureName::SECCOMP,
         FixtureName::QUOTA,
@@ -1010,6 +1011,7 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
         FixtureName::EACH_LINUX_NODE,
         FixtureName::EACH_WINDOWS_NODE,
         FixtureName::NODE_SIDE,
+        FixtureName::HOST_COMMANDS,
         FixtureName::REBOOTER,
     ];
     assert_eq!(those(FixtureName::is_on_node), on_node);

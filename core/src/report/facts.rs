@@ -57,11 +57,8 @@ pub fn render(facts: &Facts, width: usize) -> String {
         }))
     });
     out.fact("snapshot classes", &facts.snapshot_classes, |classes| {
-        some(
-            classes
-                .iter()
-                .map(|class| format!("{} ({})", class.name, class.driver)),
-        )
+        let classes = classes.iter();
+        some(classes.map(|class| format!("{} ({})", class.name, class.driver)))
     });
     out.fact("CSI drivers", &facts.csi_drivers, |drivers| {
         some(drivers.iter().cloned())

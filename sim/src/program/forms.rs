@@ -222,12 +222,15 @@ fn name(os: Os, file: &str) -> String {
 
 /// A program of a `HostProcess` container, whose path may be relative to the working directory (hcsshim,
 /// `internal/jobcontainers/path.go`).
-fn found(seat: &Seat<'_>, file: &str) -> String {
+fn found(seat: &Seat<'_>, file: &str) -> Option<String> {
     let is_relative = file.contains(['/', '\\']) && !file.contains(':') && !file.starts_with('/');
-    let lost = || seat.suffers(FaultKind::RelativeCommandsLost);
-    match seat.place.host_process && is_relative && !lost() {
-        true => format!("{}\\{file}", seat.place.directory.trim_end_matches('\\')),
-        false => file.to_owned(),
+    match seat.place.host_process && is_relative {
+        true if seat.suffers(FaultKind::RelativeCommandsLost) => None,
+        true => Some(format!(
+            "{}\\{file}",
+            seat.place.directory.trim_end_matches('\\')
+        )),
+        false => Some(file.to_owned()),
     }
 }
 
@@ -236,7 +239,9 @@ pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
-    let file = &found(seat, file);
+    let Some(file) = &found(seat, file) else {
+        return Started::Refused(Refusal::Missing(file.to_owned()));
+    };
     let named = |(os, program, ..): &&Form| *program == name(*os, file);
     let mut forms = FORMS.iter().filter(named);
     let form = forms.find(|(os, ..)| *os == seat.place.os);

@@ -173,7 +173,7 @@ impl Page {
             // A simulation leaves nothing to clean up, and nothing elsewhere belongs to it
             if !view.started.is_simulated() {
                 let cleanup = format!("winconform cleanup --run {}", view.started.run);
-                self.whole(2, "next", &printable(&cleanup));
+                self.field(2, "next", &printable(&cleanup));
                 self.field(2, "", SAME_CLUSTER);
             }
         }

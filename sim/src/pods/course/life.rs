@@ -256,9 +256,16 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
         if run.suffers(FaultKind::InitOutOfOrder, cluster) {
             turns.iter().for_each(CancellationToken::cancel);
             // Files are written as programs begin: in this order none finds what one before it writes
-            let init = init.iter().enumerate().rev();
+            let many = init.len() as u64;
+            let init = init.iter().enumerate();
             let init = init.filter(|(_, container)| Role::of_init(container) == Role::Init);
-            let init = init.map(|(index, c)| lead(c, index, Role::Init));
+            let init = init.map(|(index, c)| {
+                let (after, lead) = (many - index as u64, lead(c, index, Role::Init));
+                async move {
+                    cluster.clock.pass(Duration::from_secs(after)).await;
+                    lead.await
+                }
+            });
             future::join(mains(), future::join_all(init)).await;
             return;
         }

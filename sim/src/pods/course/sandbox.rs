@@ -22,6 +22,11 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// and 2213 report 1 s to over a minute.
 const LAG: Duration = Duration::from_secs(3);
 
+/// Why a plugin gives a pod no network: `host-local`, and that of Azure (azure-container-networking issue 774).
+const EXHAUSTED: &str = "failed to allocate for range 0: no IP addresses available in range set";
+const LOCKED: &str =
+    "Failed to initialize key-value store of network plugin, err:timed out locking store";
+
 /// How many sandboxes a node sets up at once under the fault `crowd-fails`.
 const CROWD: usize = 5;
 
@@ -36,9 +41,10 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
     let _makes = (!is_crowd).then_some(makes);
     loop {
         cluster.clock.pass(start_time(run.node.pool.os())).await;
-        let fails = boots > 0 && run.suffers(FaultKind::BootBreaksSandboxes, cluster)
-            || is_crowd && run.suffers(FaultKind::CrowdFails, cluster)
+        let exhausted = boots > 0 && run.suffers(FaultKind::BootBreaksSandboxes, cluster)
             || run.suffers(FaultKind::SandboxFails, cluster);
+        let locked = is_crowd && run.suffers(FaultKind::CrowdFails, cluster);
+        let fails = exhausted.then_some(EXHAUSTED).or(locked.then_some(LOCKED));
         let made = handler(cluster, run).await.and_then(|handler| {
             refusal(cluster, run, (boots, fails), &handler).map_or(Ok(()), Err)?;
             address(cluster, run, &handler)
@@ -103,7 +109,7 @@ fn has_address(run: &PodRun) -> bool {
 fn refusal(
     cluster: &Cluster,
     run: &PodRun,
-    (boots, fails): (u32, bool),
+    (boots, fails): (u32, Option<&str>),
     handler: &str,
 ) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
@@ -125,14 +131,13 @@ fn refusal(
     if run.node.pool.os() == Os::Windows && !run.host_network() && !has_address(run) {
         return Some(unlabelled(&id));
     }
-    if fails {
+    if let Some(why) = fails {
         let plugin = match run.node.pool.os() {
             Os::Linux => "bridge",
             Os::Windows => "win-bridge",
         };
         return unknown(format!(
-            "failed to setup network for sandbox \"{id}\": plugin type=\"{plugin}\" failed (add): \
-             failed to allocate for range 0: no IP addresses available in range set"
+            "failed to setup network for sandbox \"{id}\": plugin type=\"{plugin}\" failed (add): {why}"
         ));
     }
     let spec = run.pod.spec.as_ref()?;
