@@ -177,14 +177,17 @@ fn all_allowed(name: &str) -> Outcome {
     })
 }
 
-/// How many milliseconds pods take that start together, when the others are gone.
+/// How many milliseconds a run goes on after it has the last pods start that start together, when the others are gone.
 pub(crate) fn alone(view: &RunView) -> u64 {
-    let spans = view.spans.iter();
-    let spans = spans.filter(|span| match &span.what {
+    let begins = view.spans.iter().filter(|span| match &span.what {
         Activity::Fixture(key) => key.name.starts_together(),
         _ => false,
     });
-    spans.map(|span| span.took_ms).max().unwrap_or_default()
+    let observed = view.spans.iter();
+    let observed = observed.filter(|span| span.what != Activity::TearDown);
+    let end = observed.map(|span| span.began_ms + span.took_ms).max();
+    let begin = begins.map(|span| span.began_ms).max();
+    end.zip(begin).map_or(0, |(end, begin)| end - begin)
 }
 
 /// A run keeps the bounds, and takes no longer than they make it.

@@ -49,7 +49,7 @@ const SHORT: [&str; 3] = [
 /// `exec_idle`: of 200 runs the longest took 836, and under `cut-exec` 127. No run waits for `fixture`, which
 /// is as long as 15 runs.
 const HARNESS: [(&str, u32); 5] = [
-    ("delete-created=0.2", 125),
+    ("delete-created=0.2", 145),
     ("silent-watch=0.2", 425),
     ("reset=0.2", 125),
     ("cut-exec=0.2", 135),

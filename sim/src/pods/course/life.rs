@@ -19,7 +19,7 @@ use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::pods::admit;
 use crate::pods::container::Slot;
-use crate::pods::reporting::book::{NodeVerdict, Role};
+use crate::pods::reporting::book::{Book, ContainerBook, NodeVerdict, Role};
 use crate::pods::reporting::events;
 use crate::pods::reporting::report::Reporter;
 use crate::pods::spec::volumes;
@@ -255,14 +255,20 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
     let sequence = async {
         if run.suffers(FaultKind::InitOutOfOrder, cluster) {
             turns.iter().for_each(CancellationToken::cancel);
-            // Files are written as programs begin: in this order none finds what one before it writes
-            let many = init.len() as u64;
+            // Files are written as programs begin: each begins once those behind it have, and none finds what one
+            // before it writes
+            let many = init.len();
             let init = init.iter().enumerate();
             let init = init.filter(|(_, container)| Role::of_init(container) == Role::Init);
             let init = init.map(|(index, c)| {
-                let (after, lead) = (many - index as u64, lead(c, index, Role::Init));
+                let lead = lead(c, index, Role::Init);
                 async move {
-                    cluster.clock.pass(Duration::from_secs(after)).await;
+                    for later in index + 1..many {
+                        until(run, |book| {
+                            book.init.get(later).is_none_or(ContainerBook::has_begun)
+                        })
+                        .await;
+                    }
                     lead.await
                 }
             });
@@ -309,11 +315,18 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
 
 /// Waits until a sidecar has started, or never will.
 async fn started(run: &PodRun, index: usize) {
+    until(run, |book| {
+        book.init.get(index).is_none_or(|c| c.past_startup)
+    })
+    .await;
+}
+
+/// Waits until something is so, or the pod ends.
+async fn until(run: &PodRun, is_so: impl Fn(&Book) -> bool) {
     let mut states = run.states.subscribe();
     loop {
         states.mark_unchanged();
-        let past = run.book().init.get(index).is_none_or(|c| c.past_startup);
-        if past {
+        if is_so(&run.book()) {
             return;
         }
         tokio::select! {

@@ -358,7 +358,7 @@ impl ContainerBook {
     }
 
     /// Whether the container runs, or ever ran.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         !matches!(self.state, State::Waiting(_)) || self.last.is_some()
     }
 
