@@ -254,7 +254,11 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
     };
     let sequence = async {
         if run.suffers(FaultKind::InitOutOfOrder, cluster) {
-            turns.iter().for_each(CancellationToken::cancel);
+            for (container, turn) in init.iter().zip(&turns) {
+                if Role::of_init(container) == Role::Sidecar {
+                    turn.cancel();
+                }
+            }
             // Files are written as programs begin: each begins once those behind it have, and none finds what one
             // before it writes
             let many = init.len();
