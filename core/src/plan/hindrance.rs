@@ -170,7 +170,7 @@ impl Surroundings<'_> {
                      `--yes-disrupt NODE`)"
                 }
                 Allowed::Load => {
-                    "it has pods take a tenth of a processor each, or seven start at once on a node \
+                    "it has pods take a tenth of a processor each, or six start at once on a node \
                      (allowed by `allow: [load]` in the configuration)"
                 }
             });

@@ -125,7 +125,7 @@ impl Pods {
         let options =
             spec.and_then(|spec| spec.security_context.as_ref()?.windows_options.as_ref());
         let addressed = options.and_then(|options| options.host_process) != Some(true);
-        // Seven at once are what one check is about, where the run may load nodes
+        // Six at once are what one check is about, where the run may load nodes
         let is_dense = pod
             .labels()
             .get("winconform/fixture")
