@@ -1,4 +1,4 @@
-//! The endpoints of a Service, as its EndpointSlices have them.
+//! The endpoints of a Service, as its `EndpointSlices` have them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -16,7 +16,7 @@ pub struct ObservedEndpoint {
     pub ready: bool,
 }
 
-/// The path of a Service's EndpointSlices.
+/// The path of a Service's `EndpointSlices`.
 pub fn slices_of(namespace: &str, service: &str) -> String {
     format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
@@ -24,14 +24,14 @@ pub fn slices_of(namespace: &str, service: &str) -> String {
     )
 }
 
-/// Whether a list of EndpointSlices has a pod as a ready endpoint.
+/// Whether a list of `EndpointSlices` has a pod as a ready endpoint.
 pub fn has_ready_endpoint(slices: &Json, pod: &str) -> bool {
     let slices = slices["items"].as_array().into_iter().flatten();
     let mut endpoints = slices.flat_map(read_slice);
     endpoints.any(|endpoint| endpoint.ready && endpoint.pod.as_deref() == Some(pod))
 }
 
-/// The endpoints of an EndpointSlice. A missing `ready` means ready (discovery.k8s.io/v1).
+/// The endpoints of an `EndpointSlice`. A missing `ready` means ready (discovery.k8s.io/v1).
 pub(super) fn read_slice(slice: &Json) -> Vec<ObservedEndpoint> {
     let port = slice["ports"][0]["port"].as_u64();
     let port = port.and_then(|port| u16::try_from(port).ok());

@@ -21,7 +21,7 @@ impl<'v> Outcomes<'v> {
     pub(crate) fn from_view(view: &'v RunView) -> Self {
         let (mut passes, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         for check in view.checks.values() {
-            let passed = match check.verdict() {
+            let came_to = match check.verdict() {
                 Some(Verdict::Pass | Verdict::LimitationLifted) => Some(true),
                 Some(Verdict::Fail | Verdict::KnownLimitation) => Some(false),
                 Some(
@@ -30,11 +30,11 @@ impl<'v> Outcomes<'v> {
                 | None => None,
             };
             let (case, point) = (case(&check.planned), &check.planned.point);
-            passes.insert((case, point), passed);
-            if let (Some(passed), Some(_)) = (passed, point.node) {
+            passes.insert((case, point), came_to);
+            if let (Some(passed_here), Some(_)) = (came_to, point.node) {
                 let counts: &mut (usize, usize) =
                     nodes.entry((case, without_node(point))).or_default();
-                match passed {
+                match passed_here {
                     true => counts.0 += 1,
                     false => counts.1 += 1,
                 }
@@ -65,9 +65,9 @@ impl<'v> Outcomes<'v> {
                 (!known.is_empty()).then(|| known.iter().all(|passed| *passed == pass))
             }
             Condition::PassesOnOtherNodes => {
-                let (passed, failed) = *self.nodes.get(&(own, without_node(&failed.point)))?;
+                let (well, badly) = *self.nodes.get(&(own, without_node(&failed.point)))?;
                 // It is one of those that failed
-                (passed + failed > 1).then_some(passed > 0)
+                (well + badly > 1).then_some(well > 0)
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
             "-nologo" | "-noninteractive" | "-noprofile" => {}
             "-command" => break,
             "-encodedcommand" => return encoded(call, &decoded(args.next()?)?),
-            program if program.ends_with(".exe") => {
+            program if program.ends_with("cmd.exe") => {
                 return Some(forms::run(call.seat, call.args, b""));
             }
             _ => return None,

@@ -76,7 +76,6 @@ impl Scenario {
     }
 
     pub fn steps(self, os: Os) -> Vec<Step> {
-        let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
         let deleted = step("the pod is deleted", Act::Delete);
         let runs = presumed(
             "the container runs for 3 s",
@@ -111,22 +110,7 @@ impl Scenario {
             Act::Await(Condition::Restarted, RESTARTED),
         );
         match self {
-            Self::ReadinessProbe => vec![
-                is_ready,
-                presumed("its Service has the pod as a ready endpoint", leads(true)),
-                taken_away,
-                ready("the container is no longer ready", false),
-                step(
-                    "its Service no longer has the pod as a ready endpoint",
-                    leads(false),
-                ),
-                step("what its probe looks for is there again", put(os)),
-                ready("the container is ready again", true),
-                step(
-                    "its Service has the pod as a ready endpoint again",
-                    leads(true),
-                ),
-            ],
+            Self::ReadinessProbe => readiness(is_ready, taken_away, os),
             Self::LivenessProbe => vec![probed_once, taken_away, restarted],
             Self::MemoryOverUse => vec![refused_memory(), runs_on(), refused_once_more()],
             Self::NetworkAfterRestart => vec![
@@ -185,6 +169,28 @@ impl Scenario {
     }
 }
 
+/// What its probe looks for is taken away and put back, and the endpoints of the Service follow the container.
+fn readiness(is_ready: Step, taken_away: Step, os: Os) -> Vec<Step> {
+    let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
+    let leads = |wanted| Act::AwaitEndpoint(wanted, FOLLOWS);
+    vec![
+        is_ready,
+        presumed("its Service has the pod as a ready endpoint", leads(true)),
+        taken_away,
+        ready("the container is no longer ready", false),
+        step(
+            "its Service no longer has the pod as a ready endpoint",
+            leads(false),
+        ),
+        step("what its probe looks for is there again", put(os)),
+        ready("the container is ready again", true),
+        step(
+            "its Service has the pod as a ready endpoint again",
+            leads(true),
+        ),
+    ]
+}
+
 fn step(words: &'static str, act: Act) -> Step {
     Step {
         words,
@@ -215,10 +221,6 @@ fn look() -> Act {
     Act::Ask(Command::HasAddress(
         variable.expect("a name that is built in is valid"),
     ))
-}
-
-fn leads(wanted: bool) -> Act {
-    Act::AwaitEndpoint(wanted, FOLLOWS)
 }
 
 /// More memory than the limit of the container, which its manifest gives it.
