@@ -93,6 +93,22 @@ pub fn bound(text: &mut String, limit: usize) -> bool {
     true
 }
 
+/// Cuts the middle out of text of more than `limit` bytes, in place; returns whether it did. Errors tell most at their
+/// ends.
+pub fn shorten(text: &mut String, limit: usize) -> bool {
+    const BETWEEN: &str = " … ";
+    let side = limit.saturating_sub(BETWEEN.len()) / 2;
+    if text.len() <= limit {
+        return false;
+    }
+    let (head, tail) = (
+        text.floor_char_boundary(side),
+        text.ceil_char_boundary(text.len() - side),
+    );
+    text.replace_range(head..tail, BETWEEN);
+    true
+}
+
 /// Characters that change how the rest of a line looks: C0, C1, bidirectional controls
 /// (Unicode UAX #9), zero-width characters and non-characters.
 pub fn is_hostile(character: char) -> bool {

@@ -74,7 +74,7 @@ impl Evidence {
         let mut cut = first > 0;
         let lines = lines[first..].iter().map(|line| {
             let mut line = (*line).to_owned();
-            cut |= crate::text::bound(&mut line, LINE);
+            cut |= crate::text::shorten(&mut line, LINE);
             line
         });
         Self {

@@ -1,11 +1,12 @@
 //! What to look at under conditions that the run itself knows.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
+use super::over::{Across, Over};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest};
 use crate::method::SourceKind;
 
@@ -157,23 +158,53 @@ fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<Condition> {
 /// The word for every source of a case.
 const EVERYWHERE: &str = "everywhere";
 
-/// Reports conditions on cases that do not exist.
-pub(super) fn report_unknown(cases: &[Case], unread: &Unread, problems: &mut Vec<Diagnostic>) {
-    let known: BTreeSet<_> = cases.iter().map(Case::id).collect();
-    for Placed { value: when, at } in cases.iter().flat_map(|case| &case.when) {
-        let Condition::Passes { case, .. } = &when.condition else {
-            continue;
+/// Reports conditions that no run can know: of cases that do not exist, and of points without checks.
+pub(super) fn report_idle(cases: &[Case], unread: &Unread, problems: &mut Vec<Diagnostic>) {
+    let known: BTreeMap<_, _> = cases.iter().map(|case| (case.id(), &case.over)).collect();
+    let whens = cases
+        .iter()
+        .flat_map(|case| case.when.iter().map(move |when| (case, when)));
+    for (own, Placed { value: when, at }) in whens {
+        let over = &own.over;
+        let is_known = match &when.condition {
+            Condition::Passes { case, from } => match known.get(case) {
+                Some(other) => {
+                    let is_itself = from.is_none() && *case == own.id();
+                    !is_itself && is_beside(over, *from, other)
+                }
+                // The problem that hides the case is reported at its own place
+                None if unread.may_hold(case.split('/').next().unwrap_or_default()) => continue,
+                None => {
+                    let hint = match nearest(case, known.keys().map(String::as_str)) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "a case is CLAIM, or CLAIM/NAME if it has a name".to_owned(),
+                    };
+                    problems.push(at.problem(format!("unknown case `{case}`"), Some(hint)));
+                    continue;
+                }
+            },
+            Condition::FailsFrom(source) => over.sources.contains(source) && over.sources.len() > 1,
+            Condition::FailsFromEverywhere => over.sources.len() > 1,
+            Condition::PassesOnOtherNodes => over.across == Across::Nodes,
         };
-        // The problem that hides a case is reported at its own place
-        if known.contains(case) || unread.may_hold(case.split('/').next().unwrap_or_default()) {
-            continue;
+        if !is_known {
+            let message = "no run can know whether this is so beside a check of the case";
+            let hint = "it needs checks at the same points: compare the axes in `over`".to_owned();
+            problems.push(at.problem(message, Some(hint)));
         }
-        let hint = match nearest(case, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "a case is CLAIM, or CLAIM/NAME if it has a name".to_owned(),
-        };
-        problems.push(at.problem(format!("unknown case `{case}`"), Some(hint)));
     }
+}
+
+/// Whether at each point of one case there is a check of another, or one from this source.
+fn is_beside(over: &Over, from: Option<SourceKind>, other: &Over) -> bool {
+    let sources = from
+        .as_ref()
+        .map_or(over.sources.as_slice(), std::slice::from_ref);
+    sources.iter().all(|source| other.sources.contains(source))
+        && sources.is_empty() == other.sources.is_empty()
+        && over.windows_pools == other.windows_pools
+        && over.across == other.across
+        && (other.families || !over.families)
 }
 
 #[cfg(test)]

@@ -60,7 +60,9 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = std::fs::read_dir(path).map_err(unread(path))?;
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(unread(path))?;
     let folders = entries.into_iter().map(|entry| entry.path());
-    let folders: Vec<_> = folders.filter(|folder| has_run(folder)).collect();
+    let mut folders: Vec<_> = folders.filter(|folder| has_run(folder)).collect();
+    // Of runs that began at the same time the names tell which is first
+    folders.sort();
     match folders.is_empty() {
         true => {
             let shown = winconform_core::text::printable(&path.display().to_string());

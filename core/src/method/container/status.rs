@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use super::PodOf;
 use super::begun::drop_overcome;
 use crate::fixture::{FixtureName, Need};
+use crate::method::NO_IMAGE;
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ApiRequest, Reply, Request};
@@ -80,6 +81,18 @@ pub struct StatusExpectation {
 #[derive(Clone, Debug)]
 pub enum Status {}
 
+/// Why a container of a pod has no image yet, if one has none: nothing is seen of what it does.
+fn lacks_image(pod: &Json) -> Option<String> {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    statuses.into_iter().flatten().find_map(|status| {
+        let reason = status["state"]["waiting"]["reason"].as_str()?;
+        let name = status["name"].as_str().unwrap_or_default();
+        NO_IMAGE
+            .contains(&reason)
+            .then(|| format!("container {} waits: {reason}", printable(name)))
+    })
+}
+
 impl Method for Status {
     type Query = StatusQuery;
     type Expectation = StatusExpectation;
@@ -121,6 +134,9 @@ impl Method for Status {
             match reply.status {
                 200 if !of_metrics || reply.body["kind"] == "PodMetrics" => {
                     let mut seen = reply.body.clone();
+                    if let (StatusKind::Pod, Some(why)) = (query.kind, lacks_image(&seen)) {
+                        return Err(ErrorKind::ImagePull.error(why));
+                    }
                     if let (StatusKind::Events, Some(events)) =
                         (query.kind, seen["items"].as_array_mut())
                     {

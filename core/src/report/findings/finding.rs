@@ -168,6 +168,13 @@ fn hint(
             planned.claim
         );
     }
+    if verdict == Some(Verdict::KnownLimitation) {
+        return format!(
+            "Nothing has to be done: Kubernetes documents that this does not work for Windows. `winconform explain {}` \
+             shows where that is so.",
+            planned.claim
+        );
+    }
     let error = reason.and_then(Reason::error);
     if error.is_some_and(|error| error.detail.ends_with(AS_CREATED)) {
         return "A webhook or policy of the cluster changed a pod of the run as it was created, so nothing is \
@@ -219,9 +226,16 @@ fn hint(
              which the cause names."
                 .to_owned()
         }
-        (Some(Reason::ObservationError(error)), _) if is_of_reading(error.kind) => {
+        (Some(Reason::ObservationError(error)), _)
+            if is_of_reading(error.kind) || verdict == Some(Verdict::Inconclusive) =>
+        {
             "The check proves nothing: the cause says why winconform could not observe or read anything. \
              Remove the cause, and run again."
+                .to_owned()
+        }
+        (Some(Reason::Fixture { .. }), _) => {
+            "The check proves nothing, for what it needs is not ready: the cause says why. Remove the cause, and run \
+             again."
                 .to_owned()
         }
         _ => advice(planned, run.filter(|_| verdict == Some(Verdict::Fail))),
