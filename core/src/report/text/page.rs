@@ -9,7 +9,7 @@ use crate::config::Profile;
 use crate::record::RunView;
 use crate::report::findings::places::observed_from;
 use crate::report::findings::waivers::idle;
-use crate::text::printable;
+use crate::text::{printable, shorten};
 
 /// Columns of the words before a value, with a blank behind.
 const LABEL: usize = 12;
@@ -83,12 +83,14 @@ impl Page {
         }
     }
 
-    /// A word, then a value: in short, as much of it as fits on one line.
+    /// A word, then a value: in short, as much of its beginning and its end as fits on one line.
     pub(super) fn begun(&mut self, indent: usize, word: &str, value: &str) {
         match self.detail {
             Detail::Short => {
                 let room = self.width.saturating_sub(indent + LABEL);
-                self.whole(indent, word, &fit(value, room));
+                let mut begun = value.to_owned();
+                shorten(&mut begun, room);
+                self.whole(indent, word, &begun);
             }
             Detail::Full => self.field(indent, word, value),
         }
