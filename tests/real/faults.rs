@@ -9,7 +9,7 @@ use kube::Client;
 use winconform::cluster::{Cluster, connect, remove_run};
 use winconform::engine::{Journal, run};
 use winconform::transport::Env;
-use winconform_core::config::{Limits, Outside};
+use winconform_core::config::{Allowed, Limits, Outside};
 use winconform_core::record::RunView;
 
 use super::byte_proxy::ByteProxy;
@@ -116,7 +116,8 @@ impl World {
             metadata: true,
             ..runs::through(&self.joined.proxy_url())
         };
-        let settings = runs::apart(&run_id, outside);
+        let mut settings = runs::apart(&run_id, outside);
+        settings.config.allow.insert(Allowed::Load);
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
             .expect("a record in memory");
         let (_alive, signals) = ordered_watch::channel(0);
