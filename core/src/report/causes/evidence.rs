@@ -179,7 +179,7 @@ mod tests {
             shown(once, "mountvolume.setup failed").as_deref(),
             Some("event FailedMount: MountVolume.SetUp failed for volume \"v\"")
         );
-        // What stands before the message is no message
+        // What is before the message is no part of it
         assert_eq!(
             shown(once, "failedmount").as_deref(),
             Some(
