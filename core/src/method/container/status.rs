@@ -85,11 +85,12 @@ pub enum Status {}
 fn lacks_image(pod: &Json) -> Option<String> {
     let statuses = pod["status"]["containerStatuses"].as_array();
     statuses.into_iter().flatten().find_map(|status| {
-        let reason = status["state"]["waiting"]["reason"].as_str()?;
-        let name = status["name"].as_str().unwrap_or_default();
-        NO_IMAGE
-            .contains(&reason)
-            .then(|| format!("container {} waits: {reason}", printable(name)))
+        let waiting = &status["state"]["waiting"];
+        let reason = waiting["reason"].as_str()?;
+        let text = |value: &Json| printable(value.as_str().unwrap_or_default());
+        let (name, message) = (text(&status["name"]), text(&waiting["message"]));
+        let waits = || format!("container {name} waits: {reason} {message}");
+        NO_IMAGE.contains(&reason).then(waits)
     })
 }
 
