@@ -277,11 +277,10 @@ impl Uses {
             Ok(Request::Exec(..)) => self.exec.clone(),
             Ok(Request::Play(play)) => {
                 let exec = play.scenario.execs().then(|| self.exec.clone());
-                let slices = slices_of(&play.container.namespace, &play.of.object_name());
-                let slices = play
-                    .scenario
-                    .asks_for_endpoints()
-                    .then(|| Access::for_request(&ApiRequest::get(slices), at.ready));
+                let slices = play.scenario.asks_for_endpoints().then(|| {
+                    let slices = slices_of(&play.container.namespace, &play.of.object_name());
+                    Access::for_request(&ApiRequest::get(slices), at.ready)
+                });
                 exec.into_iter().flatten().chain(slices).collect()
             }
             Ok(Request::Facts) => BTreeSet::new(),

@@ -30,6 +30,11 @@ impl CheckId {
             Self(format!("{claim}{case}[{point}]"))
         }
     }
+
+    /// Its claim and the name of its case, without the point.
+    pub fn case(&self) -> &str {
+        self.as_str().split('[').next().unwrap_or_default()
+    }
 }
 
 crate::text::name!(CheckId);

@@ -88,7 +88,7 @@ pub fn plan_text(plan: &Plan) -> String {
         counts[nth] += 1;
         let below = format!("{word}\n{below}");
         let id = printable(check.id.as_str());
-        let case = id.split('[').next().unwrap_or_default().to_owned();
+        let case = printable(check.id.case());
         let line = (id, case, below);
         match lines.last_mut() {
             Some(last) if last[0].1 == line.1 && last[0].2 == line.2 => last.push(line),

@@ -38,10 +38,8 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
     let claim = claim.filter(|claim| case.is_none() || suites.cases_of(&claim.id).any(is_meant));
     let Some(claim) = claim else {
         let claims = suites.claims.iter().map(|claim| claim.id.to_string());
-        let cases = suites.cases.iter().filter_map(|one| {
-            let name = one.name.as_ref()?;
-            Some(format!("{}/{name}", one.claim))
-        });
+        let cases = suites.cases.iter().filter(|one| one.name.is_some());
+        let cases = cases.map(Case::id);
         let known: Vec<_> = claims.chain(cases).collect();
         let nearest = nearest(of_case, known.iter().map(String::as_str)).map(str::to_owned);
         return Err(Unknown {

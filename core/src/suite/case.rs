@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::admission::{Exception, read_exceptions};
 use super::assertion::read_test;
-use super::control::{Control, check_role, read_control, report_unknown};
+use super::control::{Control, check_role, read_control, report_idle};
 use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
 use super::when::{When, read_when};
@@ -326,7 +326,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
                 decoder.report(node, message, Some(hint));
             }
             (true, Some(source)) if control.test.is_none() && over.sources.contains(&source) => {
-                report_unknown(decoder, node);
+                report_idle(decoder, node);
             }
             (true, _) | (false, None) => {}
         }

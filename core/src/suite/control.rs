@@ -123,7 +123,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     if source.is_none() && test.is_none() && without.is_none() {
         // A mistyped key is reported already
         if extra == 0 {
-            report_unknown(decoder, node);
+            report_idle(decoder, node);
         }
         return None;
     }
@@ -162,7 +162,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
 }
 
 /// Reports a control that is like its case.
-pub(super) fn report_unknown(decoder: &mut Decoder<'_>, node: &Node) {
+pub(super) fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
     let hint = "give it a `source` or a `test` of its own".to_owned();
     decoder.report(node, "a control like its case controls nothing", Some(hint));
 }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::admission::read_exceptions;
 use super::case::{Case, read_case};
-use super::when::report_idle;
+use super::when::report_unknowable;
 use crate::claims::{Catalogue, Claim, ClaimId};
 use crate::document::{
     Decoder, Diagnostic, Diagnostics, Node, Place, Unread, did_you_mean, hexadecimal, nearest,
@@ -113,7 +113,7 @@ impl Suites {
         }
         let cases: Vec<_> = cases.into_values().map(|(case, _)| case).collect();
         report_unknown_cases(&ledger, &cases, &unread_cases, &mut problems);
-        report_idle(&cases, &unread_cases, &mut problems);
+        report_unknowable(&cases, &unread_cases, &mut problems);
         Diagnostics::check(problems)?;
         Ok(Self {
             claims,

@@ -159,7 +159,7 @@ fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<Condition> {
 const EVERYWHERE: &str = "everywhere";
 
 /// Reports conditions that no run can know: of cases that do not exist, and of points without checks.
-pub(super) fn report_idle(cases: &[Case], unread: &Unread, problems: &mut Vec<Diagnostic>) {
+pub(super) fn report_unknowable(cases: &[Case], unread: &Unread, problems: &mut Vec<Diagnostic>) {
     let known: BTreeMap<_, _> = cases.iter().map(|case| (case.id(), &case.over)).collect();
     let whens = cases
         .iter()

@@ -106,8 +106,7 @@ impl<'v> All<'v> {
         let (mut known, names) = (BTreeMap::new(), Names::of(view, pools));
         all.evidence = Collected::from_view(view, |text| names.node(text));
         for check in view.checks.values() {
-            let id = check.planned.id.as_str();
-            let case = id.split('[').next().unwrap_or(id);
+            let case = check.planned.id.case();
             let case = *known.entry(case).or_insert_with(|| {
                 all.cases.push(case);
                 all.cases.len() - 1

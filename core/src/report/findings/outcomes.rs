@@ -29,7 +29,7 @@ impl<'v> Outcomes<'v> {
                 )
                 | None => None,
             };
-            let (case, point) = (case(&check.planned), &check.planned.point);
+            let (case, point) = (check.planned.id.case(), &check.planned.point);
             passes.insert((case, point), came_to);
             if let (Some(passed_here), Some(_)) = (came_to, point.node) {
                 let counts: &mut (usize, usize) =
@@ -45,7 +45,7 @@ impl<'v> Outcomes<'v> {
 
     /// Whether something is so beside a check that failed; `None` where the run does not know.
     fn holds(&self, failed: &PlannedCheck, condition: &Condition) -> Option<bool> {
-        let (own, here) = (case(failed), failed.point.source);
+        let (own, here) = (failed.id.case(), failed.point.source);
         let passes = |case: &str, source: Option<SourceKind>| {
             let point = Point {
                 source,
@@ -94,11 +94,6 @@ pub(crate) fn advice(planned: &PlannedCheck, failed_in: Option<&Outcomes<'_>>) -
         parts = planned.when.iter().map(ToString::to_string).collect();
     }
     parts.join(" ")
-}
-
-/// The id of a check without its point.
-fn case(planned: &PlannedCheck) -> &str {
-    planned.id.as_str().split('[').next().unwrap_or_default()
 }
 
 fn without_node(point: &Point) -> Point {

@@ -84,13 +84,13 @@ impl Page {
     }
 
     /// A word, then a value: in short, as much of its beginning and its end as fits on one line.
-    pub(super) fn begun(&mut self, indent: usize, word: &str, value: &str) {
+    pub(super) fn shortened(&mut self, indent: usize, word: &str, value: &str) {
         match self.detail {
             Detail::Short => {
                 let room = self.width.saturating_sub(indent + LABEL);
-                let mut begun = value.to_owned();
-                shorten(&mut begun, room);
-                self.whole(indent, word, &begun);
+                let mut ends = value.to_owned();
+                shorten(&mut ends, room);
+                self.whole(indent, word, &ends);
             }
             Detail::Full => self.field(indent, word, value),
         }

@@ -82,7 +82,7 @@ impl Page {
                 }
             }
             if !cause.evidence.is_empty() {
-                self.begun(4, "evidence", &cause.evidence);
+                self.shortened(4, "evidence", &cause.evidence);
             }
             // What is copied is never broken
             self.whole(4, "look", &cause.look);

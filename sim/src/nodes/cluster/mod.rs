@@ -222,7 +222,7 @@ pub(crate) struct NodeState {
     pub(crate) power: watch::Sender<Power>,
     /// A program of the node has it boot.
     pub(crate) reboots: Arc<Notify>,
-    /// Whoever makes a sandbox here holds it.
+    /// Each pod whose sandbox is being made here holds a reference to it.
     pub(crate) makes_sandbox: Arc<()>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
