@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     #[error("the connection failed")]
     Connection(#[source] kube::Error),
     /// No answer came in time, whether or not a connection was opened.
-    #[error("no answer within {0:?}")]
+    #[error("no answer within {:?}", in_millis(.0))]
     NoAnswer(Duration),
     /// The answer began and did not end in time.
     #[error("the answer did not end within {0:?}")]
@@ -181,6 +181,11 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failu
     }
 }
 
+/// A limit in whole milliseconds: one that is what is left of another has nanoseconds, too.
+fn in_millis(limit: &Duration) -> Duration {
+    Duration::from_millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// The failure of a send. A time-out of kube's stack is [`Failure::NoAnswer`].
 pub(crate) fn connection(error: kube::Error, answer: Duration) -> Failure {
     if causes(&error).any(<dyn std::error::Error>::is::<tokio::time::error::Elapsed>) {
@@ -258,6 +263,18 @@ mod tests {
             "/a?force=false&fieldManager=winconform"
         );
         assert_eq!(with_manager(&ApiRequest::get("/a")), "/a");
+    }
+
+    #[test]
+    fn a_limit_is_told_in_milliseconds() {
+        for (nanos, said) in [
+            (7_123_456_789, "no answer within 7.123s"),
+            (250_000_001, "no answer within 250ms"),
+            (30_000_000_000, "no answer within 30s"),
+        ] {
+            let limit = Duration::from_nanos(nanos);
+            assert_eq!(Failure::NoAnswer(limit).to_string(), said);
+        }
     }
 
     #[test]

@@ -230,7 +230,7 @@ fn reports_tell_what_changed_since_a_baseline() {
         let (_, since) = text
             .split_once("since rdemo, began 2026-01-01T00:00:")
             .expect(told);
-        let (counts, rest) = since.split_once("new failures").expect(told);
+        let (counts, rest) = since.split_once("new failure").expect(told);
         assert!(
             !counts.ends_with(" 0 ") && rest.contains(id),
             "{told}: {since}"

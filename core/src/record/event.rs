@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::diagnosis::Diagnosis;
 use super::outcome::Exit;
@@ -176,7 +176,11 @@ pub struct PlannedCheck {
     /// What the user should examine when it fails; empty where all of it is in `when`.
     pub hint: String,
     /// What the user should examine besides, each under a condition that the run may know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "known",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub when: Vec<When>,
     /// Its point.
     pub point: Point,
@@ -185,6 +189,13 @@ pub struct PlannedCheck {
     /// What is documented of it, where that is a known limitation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limitation: Option<Documented>,
+}
+
+/// Reads the conditions that this version knows: a newer one may write others, and no verdict depends on them.
+fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<When>, D::Error> {
+    let written = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    let known = written.into_iter().map(serde_json::from_value);
+    Ok(known.filter_map(Result::ok).collect())
 }
 
 /// An object of the cluster.

@@ -95,7 +95,13 @@ fn place(source: Option<SourceKind>) -> &'static str {
 
 /// Reads the list `when` of a case; problems are reported to the decoder.
 pub(super) fn read_when(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Placed<When>>> {
-    decoder.each(node, "`when`", read_item)
+    let read = decoder.each(node, "`when`", read_item)?;
+    if read.is_empty() {
+        let hint = "give it an item; or remove it, and give the case a `hint`".to_owned();
+        decoder.report(node, "`when` must not be empty", Some(hint));
+        return None;
+    }
+    Some(read)
 }
 
 fn read_item(decoder: &mut Decoder<'_>, node: &Node) -> Option<Placed<When>> {

@@ -5,7 +5,7 @@ use winconform_core::fixture::FixtureName;
 use winconform_core::method::{ErrorKind, SourceKind};
 use winconform_core::plan::CheckId;
 use winconform_core::record::{Diagnosis, Event, Evidence, EvidenceKind, Exit, RunView};
-use winconform_core::report::causes::causes;
+use winconform_core::report::causes::{Scope, causes};
 use winconform_core::report::ci::github;
 use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::report::{html, json};
@@ -32,11 +32,21 @@ const CLAIMS: [&str; 2] = ["net.service-ip-from-pod", "net.pod-to-pod-cross-os"]
 
 /// A run with these conclusions of both checks, and this evidence about the one at a place, if it is about any.
 fn run(conclusions: [Conclusion; 2], about: Option<usize>, evidence: Vec<Evidence>) -> RunView {
+    run_of(CLAIMS, conclusions, about, evidence)
+}
+
+/// The same with checks of these claims.
+fn run_of(
+    claims: [&str; 2],
+    conclusions: [Conclusion; 2],
+    about: Option<usize>,
+    evidence: Vec<Evidence>,
+) -> RunView {
     let planned = |claim| {
         let point = runs::point_at(Some(SourceKind::WindowsPod));
         runs::planned(claim, ClaimType::Capability, point, "it answers")
     };
-    let plan = CLAIMS.map(planned);
+    let plan = claims.map(planned);
     let ids = plan.clone().map(|check| check.id);
     let mut recorder = runs::Recorder::started();
     recorder
@@ -150,6 +160,99 @@ fn the_event_of_a_failed_fixture_is_told_with_its_count() {
         "event FailedCreatePodSandBox, 12 times: hcnCreateNetwork failed in Win32: The object \
          already exists. (0x1392)"
     );
+}
+
+/// Where the cause is in a whole pool, whose first node may be well.
+#[test]
+fn the_node_to_look_at_is_the_one_that_a_check_names() {
+    let seen = |node: &str| {
+        let seen = format!("0 of 1 Ready; slow-1 on {node}: ended with exit code -1073741510");
+        runs::saw(Verdict::Fail, "1 pod Ready", &seen)
+    };
+    for (named, looked) in [("win-1", "win-1"), ("linux-0", "win-0")] {
+        let claims = ["sample.dotnet-probes", CLAIMS[1]];
+        let passes = runs::saw(Verdict::Pass, "an answer", "an answer");
+        let view = run_of(claims, [seen(named), passes], None, Vec::new());
+        let (causes, _) = causes(&view);
+        let looks: Vec<_> = causes.iter().map(|cause| cause.look.as_str()).collect();
+        assert_eq!(looks, [format!("kubectl describe node {looked}")]);
+    }
+}
+
+/// It needs a pod that a check before it made anew.
+#[test]
+fn a_pod_that_was_refused_explains_the_check_that_misses_it() {
+    let refused = "`Pod a/hooked` was refused with 422: Pod \"hooked\" is invalid: spec: Forbidden";
+    let missing = "exec: status 404: pods \"readiness\" not found";
+    let untold = |kind: ErrorKind, why: &str| {
+        runs::conclusion(
+            Verdict::Inconclusive,
+            Reason::ObservationError(kind.error(why)),
+        )
+    };
+    let conclusions = [
+        untold(ErrorKind::NotApplied, refused),
+        untold(ErrorKind::ExecTransport, missing),
+    ];
+    let claims = ["pod.readiness-probe", "pod.post-start"];
+    let view = run_of(claims, conclusions, None, Vec::new());
+    let (causes, unexplained) = causes(&view);
+    let told: Vec<_> = causes
+        .iter()
+        .map(|cause| (cause.says.as_str(), cause.checks.len()))
+        .collect();
+    let says = "the API server refuses the run's pods as invalid in the whole cluster";
+    assert_eq!((told, unexplained.len()), (vec![(says, 2)], 0));
+}
+
+/// A cause in the whole cluster leaves no other place where the same passes.
+#[test]
+fn what_works_beside_a_cause_in_the_whole_cluster_is_told() {
+    let unnamed = || {
+        runs::saw(
+            Verdict::Fail,
+            "an answer",
+            "dns: curl: (28) Resolving timed out",
+        )
+    };
+    for (verdict, works) in [
+        (Verdict::Pass, "Service IPs answer"),
+        (Verdict::KnownLimitation, ""),
+    ] {
+        let service_ip = runs::saw(verdict, "an answer", "an answer");
+        let plan = [
+            ("net.dns-service", SourceKind::LinuxPod, unnamed()),
+            ("net.dns-service", SourceKind::WindowsPod, unnamed()),
+            (
+                "net.service-ip-from-pod",
+                SourceKind::WindowsPod,
+                service_ip,
+            ),
+        ];
+        let planned = |claim, source| {
+            let point = runs::point_at(Some(source));
+            runs::planned(claim, ClaimType::Capability, point, "it answers")
+        };
+        let checks: Vec<_> = plan
+            .iter()
+            .map(|&(claim, source, _)| planned(claim, source))
+            .collect();
+        let mut recorder = runs::Recorder::started();
+        recorder
+            .push(Event::Facts(Box::new(runs::facts())))
+            .push(Event::Plan(checks.clone()));
+        for (check, (_, _, conclusion)) in checks.into_iter().zip(plan) {
+            let check = check.id;
+            recorder.push(Event::Verdict { check, conclusion });
+        }
+        let view = recorder.push(runs::ended(Exit::NotConformant)).view();
+        let (causes, _) = causes(&view);
+        let mut dns = causes
+            .iter()
+            .filter(|cause| <&str>::from(cause.component) == "dns");
+        let dns = dns.next().expect("names do not resolve");
+        assert_eq!((dns.scope, dns.beside.as_str()), (Scope::Cluster, works));
+    }
 }
 
 #[test]

@@ -156,6 +156,66 @@ fn what_changed_is_told_with_its_cause() {
     insta::assert_snapshot!(text);
 }
 
+#[test]
+fn one_new_failure_is_counted_as_one() {
+    let diff = Diff::new(report(&[("net.a", "pass")]), report(&[("net.a", "fail")]));
+    let text = render(&diff, 100, Detail::Short);
+    let counts = "1 new failure, 0 newly flaky, 0 no longer observed, 0 still failing, 0 fixed, 0 newly observed";
+    assert_eq!(text.lines().last(), Some(counts));
+}
+
+#[test]
+fn the_checks_whose_time_grew_most_are_named() {
+    let of = |times: &[(&str, Option<u64>)]| {
+        let checks = times
+            .iter()
+            .map(|(id, took)| json!({"id": id, "verdict": "pass", "took-ms": took}));
+        let report = json!({
+            "schema": 1,
+            "run": {"id": "r1", "began": "2026-03-01T02:00:00Z"},
+            "exit": {"code": 0, "meaning": "conformant"},
+            "checks": checks.collect::<Vec<_>>(),
+        });
+        Report::read(&report.to_string()).expect("a report")
+    };
+    let before = of(&[
+        ("net.a", Some(500)),
+        ("net.b", Some(0)),
+        ("net.c", Some(9_000)),
+        ("net.d", None),
+        ("net.e", Some(100)),
+        ("net.f", Some(100)),
+        ("net.g", Some(100)),
+        ("net.h", Some(100)),
+    ]);
+    let after = of(&[
+        ("net.a", Some(12_500)),
+        ("net.b", Some(999)),
+        ("net.c", Some(1_000)),
+        ("net.d", Some(60_000)),
+        ("net.e", Some(1_300)),
+        ("net.f", Some(1_100)),
+        ("net.g", Some(2_100)),
+        ("net.h", Some(2_100)),
+        ("net.new", Some(60_000)),
+    ]);
+    let text = render(&Diff::new(before.clone(), after), 100, Detail::Short);
+    let (_, slower) = text.split_once("\ntook longer\n").expect(&text);
+    let slower: Vec<_> = slower.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        slower,
+        [
+            "  +12.0 s            net.a  0.5 s before, 12.5 s after",
+            "  +2.0 s             net.g  0.1 s before, 2.1 s after",
+            "  +2.0 s             net.h  0.1 s before, 2.1 s after",
+            "  +1.2 s             net.e  0.1 s before, 1.3 s after",
+            "  +1.0 s             net.f  0.1 s before, 1.1 s after",
+        ]
+    );
+    let same = render(&Diff::new(before.clone(), before), 100, Detail::Short);
+    assert!(!same.contains("took longer"), "{same}");
+}
+
 /// What was not observed since a run was killed is no coverage that the cluster or the plan has lost.
 #[test]
 fn a_side_that_was_killed_is_told_and_counted_apart() {

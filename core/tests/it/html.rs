@@ -7,7 +7,7 @@ use winconform_core::method::ErrorKind;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::report::html;
 use winconform_core::text::is_hostile;
-use winconform_core::verdict::Verdict;
+use winconform_core::verdict::{Reason, SkipReason, Verdict};
 
 use crate::runs;
 
@@ -84,6 +84,44 @@ fn leads_somewhere(page: &str, of: &str) {
     for target in texts("href=\"#") {
         assert!(ids.contains(target), "{of}: {target}");
     }
+}
+
+#[test]
+fn a_page_tells_why_checks_were_skipped() {
+    let view = runs::recorded("every-verdict").view();
+    let mut view = runs::many(view, "net.b-fail[pool=windows-2022]", 3);
+    for (place, check) in &mut view.checks {
+        let why = ["no \u{1b}[2J<b>", "too old"][place % 2].to_owned();
+        let reason = Reason::Skipped(SkipReason::Version { reason: why });
+        check.conclusion = Some(runs::conclusion(Verdict::Skip, reason));
+    }
+    let page = html::render(&view);
+    let skips = between(&page, "<section id=\"skips\">", "</section>");
+    let item = |place: usize| {
+        let id = view.checks[&place].planned.id.as_str();
+        format!("<li><code>{id}</code></li>")
+    };
+    let [reason, other] = ["no \u{1b}[2J<b>", "too old"].map(|why| {
+        let skipped = SkipReason::Version {
+            reason: why.to_owned(),
+        };
+        let said = winconform_core::text::printable(&skipped.to_string());
+        said.replace('<', "&lt;").replace('>', "&gt;")
+    });
+    assert!(reason.contains("\\u{1b}[2J&lt;b&gt;"), "{reason}");
+    assert_eq!(
+        skips,
+        format!(
+            "<h2>Not observed</h2>\
+             <details><summary>2 checks: {reason}</summary><ul class=\"ids\">{}{}</ul></details>\
+             <details><summary>1 check: {other}</summary><ul class=\"ids\">{}</ul></details>",
+            item(0),
+            item(2),
+            item(1)
+        )
+    );
+    assert!(page.contains("<p>No check was observed.</p>"), "{page}");
+    assert!(!page.contains("what a healthy cluster gives"), "{page}");
 }
 
 /// A run with so many checks that failed, each with more to show than a page takes of one, of this character.

@@ -13,6 +13,7 @@ use winconform_core::record::{
 };
 use winconform_core::report::terminal::{self, Colour, Detail};
 use winconform_core::report::{alone, html, junit};
+use winconform_core::suite::{Condition, When};
 use winconform_core::verdict::{Scope, Verdict};
 
 use crate::runs::{self, Recorder, facts, planned, point_at, saw};
@@ -341,6 +342,25 @@ fn missing_and_swapped_lines_are_found() {
             found: 3
         })
     );
+}
+
+/// It changes no verdict, so that its hint is left out.
+#[test]
+fn a_condition_that_only_a_newer_version_knows_is_left_out() {
+    let mut check = planned("net.x", ClaimType::Capability, point_at(None), "title");
+    check.when = vec![When {
+        condition: Condition::PassesOnOtherNodes,
+        then: "look there.".to_owned(),
+    }];
+    let mut recorder = Recorder::started();
+    recorder.push(Event::Plan(vec![check.clone()]));
+    let known = r#"{"condition":"passes-on-other-nodes","then":"look there."}"#;
+    let newer = r#"{"condition":{"passes-since":"1.40"},"then":"look here."}"#;
+    assert_eq!(recorder.text().matches(known).count(), 1);
+    let text = recorder.text().replace(known, &format!("{newer},{known}"));
+    let view = read(text.as_bytes()).expect("a record");
+    let plan: Vec<_> = view.checks.values().map(|it| &it.planned).collect();
+    assert_eq!(plan, [&check]);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The report on a terminal.
 
 use unicode_width::UnicodeWidthStr;
-use winconform_core::claims::Pattern;
-use winconform_core::record::{Event, Line, SIMULATED, TornDown, read};
+use winconform_core::claims::{ClaimType, Pattern};
+use winconform_core::fixture::FixtureName;
+use winconform_core::method::ErrorKind;
+use winconform_core::record::{Diagnosis, Event, Exit, Line, SIMULATED, TornDown, read};
 use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::report::{Progress, alone};
 use winconform_core::text::is_hostile;
+use winconform_core::verdict::Verdict;
 
 use crate::runs;
 
@@ -128,6 +131,47 @@ fn of_nodes_that_are_each_observed_from_it_tells_which_and_how_many() {
     let junit = winconform_core::report::junit::render(&view).expect("a report");
     let property = r#"name="winconform.observed-from" value="windows-2022 1 of 3 nodes (win-0)""#;
     assert!(junit.contains(property), "{junit}");
+}
+
+/// One that observes it although it is not ready.
+#[test]
+fn a_fixture_that_failed_broke_the_check_that_failed_with_it() {
+    let point = runs::point_at(None);
+    let check = runs::planned("pod.density", ClaimType::Capability, point, "pods start");
+    let id = check.id.clone();
+    let error = ErrorKind::FixtureFailed.error("no sandbox");
+    let mut recorder = runs::Recorder::started();
+    recorder
+        .push(Event::Facts(Box::new(runs::facts())))
+        .push(Event::Plan(vec![check]))
+        .push(runs::failed(FixtureName::WIN_WEBSERVER, error, 2_000))
+        .push(Event::Verdict {
+            check: id.clone(),
+            conclusion: runs::saw(Verdict::Fail, "6 pods Ready", "5 Ready"),
+        })
+        .push(Event::Diagnosis(Diagnosis {
+            fixture: runs::fixture(FixtureName::WIN_WEBSERVER),
+            checks: vec![id],
+            evidence: Vec::new(),
+        }));
+    let view = recorder.push(runs::ended(Exit::NotConformant)).view();
+    let text = rendered(&view, 100);
+    let broke = "    broke       1 check\n                pod.density[pool=windows-2022]\n";
+    assert!(text.contains(broke), "{text}");
+}
+
+/// Nothing is known of the nodes, which is not that none of them works.
+#[test]
+fn a_run_that_was_killed_early_tells_nothing_of_its_nodes() {
+    let mut view = runs::recorded("from-each-node").view();
+    for check in view.checks.values_mut() {
+        check.conclusion = None;
+    }
+    let none = "observed    from windows-2022 0 of 3 nodes";
+    assert!(rendered(&view, 100).contains(none));
+    view.ended = None;
+    let text = rendered(&view, 100);
+    assert!(!text.contains("observed    from"), "{text}");
 }
 
 #[test]
@@ -267,8 +311,6 @@ fn progress_tells_what_matters_on_one_line() {
 
 #[test]
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
-    use winconform_core::fixture::FixtureName;
-    use winconform_core::method::ErrorKind;
     let report = |name, kind: ErrorKind| {
         let mut recorder = runs::Recorder::started();
         recorder
@@ -320,8 +362,6 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
 
 #[test]
 fn fixtures_blamed_in_a_circle_are_still_told() {
-    use winconform_core::fixture::FixtureName;
-    use winconform_core::method::ErrorKind;
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
         ErrorKind::FixtureFailed.error(detail)

@@ -1,7 +1,7 @@
 //! `winconform cleanup`.
 
 use winconform_core::config::Config;
-use winconform_core::text::printable;
+use winconform_core::text::{counted, printable};
 
 use super::run::holder;
 use crate::cli::args::CleanupArgs;
@@ -38,8 +38,8 @@ pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         screen.complain(&format!("Nothing of a run `{run}` is on this cluster.\n"));
     }
     screen.say(&format!(
-        "{} objects removed, {} left\n",
-        removed.removed.len(),
+        "{} removed, {} left\n",
+        counted(removed.removed.len(), "object"),
         removed.left.len()
     ));
     Ok(if removed.is_clean() { 0 } else { 11 })

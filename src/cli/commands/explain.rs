@@ -4,7 +4,7 @@ use std::path::Path;
 
 use winconform_core::report::alone;
 use winconform_core::report::explain::explain;
-use winconform_core::text::printable;
+use winconform_core::text::{counted, printable};
 
 use super::report::load;
 use crate::cli::args::ExplainArgs;
@@ -61,8 +61,8 @@ fn seen(record: &Path, id: &str, screen: &Screen) -> Result<u8, CliError> {
         }
         true => format!("the record has no check `{id}`, and none like it"),
         false => format!(
-            "the record has {} checks like `{id}`, such as\n{}",
-            like.len(),
+            "the record has {} like `{id}`, such as\n{}",
+            counted(like.len(), "check"),
             listed.join("\n")
         ),
     }))

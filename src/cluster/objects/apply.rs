@@ -1,11 +1,14 @@
 //! Applies one object server-side, and distinguishes refusals from errors.
 
 use serde_json::Value as Json;
-use winconform_core::method::{ApiRequest, ObservationError, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Verb};
 use winconform_core::text::printable;
 
 use super::kinds::{Kind, Scope};
 use crate::transport::Api;
+
+/// The most fields that are named behind the message of a refusal.
+const CAUSES: usize = 3;
 
 /// Why an object was not applied.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -69,13 +72,32 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
         Ok(reply) => Err(ApplyError::Refused {
             object: shown,
             status: reply.status,
-            message: reply.message(),
+            message: refusal(&reply),
         }),
         Err(source) => Err(ApplyError::ObservationError {
             object: shown,
             source,
         }),
     }
+}
+
+/// The server's message, and the fields in `details.causes` that it does not show: a message is bounded.
+fn refusal(reply: &ApiReply) -> String {
+    let mut said = reply.message();
+    let causes = reply.body["details"]["causes"].as_array();
+    let fields = causes.into_iter().flatten().filter_map(|cause| {
+        let field = printable(cause["field"].as_str()?);
+        let why = printable(cause["message"].as_str()?);
+        Some((field, why))
+    });
+    let unsaid: Vec<_> = fields
+        .filter(|(field, _)| !field.is_empty() && !said.contains(field.as_str()))
+        .take(CAUSES)
+        .collect();
+    for (field, why) in unsaid {
+        said.push_str(&format!("; {field}: {why}"));
+    }
+    said
 }
 
 #[cfg(test)]
@@ -116,6 +138,31 @@ mod tests {
         fake.script("PATCH", 503, json!({}));
         let error = apply(&fake.api(), &pod()).await.expect_err("an error");
         assert!(matches!(error, ApplyError::ObservationError { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_names_the_fields_that_its_message_does_not() {
+        let fake = Fake::default();
+        let causes = json!([
+            {"reason": "FieldValueInvalid", "field": "spec.os", "message": "Invalid value"},
+            {"reason": "FieldValueForbidden", "field": "spec.hostPID", "message": "Forbidden: \u{1b}[2J"},
+            {"message": "no field"},
+            {"field": "spec.a", "message": "Required value"},
+            {"field": "spec.b", "message": "Required value"},
+            {"field": "spec.c", "message": "Required value"},
+        ]);
+        let message = "Pod \"a\" is invalid: spec.os: Invalid value";
+        fake.script(
+            "PATCH",
+            422,
+            json!({"message": message, "details": {"causes": causes}}),
+        );
+        let said = apply(&fake.api(), &pod()).await.expect_err("refused");
+        assert_eq!(
+            said.to_string(),
+            "`Pod b/a` was refused with 422: Pod \"a\" is invalid: spec.os: Invalid value; \
+             spec.hostPID: Forbidden: \\u{1b}[2J; spec.a: Required value; spec.b: Required value"
+        );
     }
 
     #[tokio::test(start_paused = true)]

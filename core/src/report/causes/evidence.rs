@@ -84,10 +84,7 @@ impl<'v> Collected<'v> {
 impl Piece<'_> {
     /// Whether it names no node, or one of a place.
     fn may_be_of(&self, place: &Place) -> bool {
-        self.node.as_ref().is_none_or(|end| {
-            let is_there = place.pools().is_none_or(|pools| pools.contains(&end.pool));
-            is_there && place.has_node(end) != Some(false)
-        })
+        self.node.as_ref().is_none_or(|end| place.may_hold(end))
     }
 
     /// Its last line with a word, from the word on, with what it is about.

@@ -191,12 +191,16 @@ impl<'r> Fits<'r> {
     ) -> Cause<'v> {
         let rule = self.rule;
         let shows = of_it.iter().filter(|seen| self.shows(seen));
-        let families: BTreeSet<_> = shows.map(|seen| seen.family()).collect();
+        let families: BTreeSet<_> = shows.clone().map(|seen| seen.family()).collect();
         let family = match families.first() {
             Some(Some(family)) if families.len() == 1 => format!(" over {family}"),
             _ => String::new(),
         };
-        let node = place.node(pools);
+        // Of a pool, the node that a check names: the others may be well
+        let mut named = shows.flat_map(|seen| &seen.named);
+        let named = named.find(|end| end.node.is_some() && place.may_hold(end));
+        let node = named.and_then(|end| end.node.clone());
+        let node = node.or_else(|| place.node(pools));
         // A name that means something to a shell is in no cluster, but may be in a record
         let node = node.filter(|node| is_dns_subdomain(node));
         let look = rule
@@ -217,15 +221,13 @@ impl<'r> Fits<'r> {
 
     /// What works beside the cause: what its rule names, in the same place, and the same checks elsewhere.
     fn works(&self, place: &Place, of_it: &[&Seen<'_>], all: &All<'_>) -> String {
-        let Some(there) = place.pools() else {
-            return String::new();
-        };
+        let there = place.pools();
+        let is_in = |pool: &PoolName| there.as_ref().is_none_or(|pools| pools.contains(pool));
         let passes = |seen: &&Seen<'_>| seen.check.verdict() == Some(Verdict::Pass);
         let mut works = Vec::new();
         for beside in &self.rule.beside {
             let is_of_it = |seen: &Seen<'_>| beside.checks.covers(all.cases[seen.case]);
-            let is_there =
-                |seen: &Seen<'_>| from_pool(seen).is_some_and(|pool| there.contains(pool));
+            let is_there = |seen: &Seen<'_>| from_pool(seen).is_some_and(is_in);
             let mut well = all.well.iter().filter(passes);
             if well.any(|seen| is_of_it(seen) && is_there(seen))
                 && !all
@@ -248,7 +250,7 @@ impl<'r> Fits<'r> {
             let from = seen.from.as_ref()?;
             match (place.has_node(from), fail.contains(&from.pool)) {
                 (Some(false), _) => from.node.clone(),
-                (None, false) if !there.contains(&from.pool) => Some(from.pool.to_string()),
+                (None, false) if !is_in(&from.pool) => Some(from.pool.to_string()),
                 _ => None,
             }
         });

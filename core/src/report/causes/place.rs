@@ -264,6 +264,12 @@ impl Place {
         is_near.then(|| nodes.contains(end))
     }
 
+    /// Whether an end may be in it: of its pools, and of its nodes where it is of nodes.
+    pub(super) fn may_hold(&self, end: &End) -> bool {
+        let is_there = self.pools().is_none_or(|pools| pools.contains(&end.pool));
+        is_there && self.has_node(end) != Some(false)
+    }
+
     /// A node of it, if one is named.
     pub(super) fn node(&self, pools: &Pools) -> Option<String> {
         let of_pool = |name: &PoolName| {

@@ -70,6 +70,9 @@ struct Checked {
     flaky: bool,
     #[serde(default)]
     waived: Option<serde_json::Value>,
+    /// How long all its attempts took.
+    #[serde(default, rename = "took-ms")]
+    took_ms: Option<u64>,
     #[serde(default)]
     reason: Why,
 }

@@ -1,5 +1,8 @@
 //! A comparison for people.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use strum::VariantArray;
 
 use super::{Change, Checked, Diff, Report, UNFINISHED, Why};
@@ -12,6 +15,9 @@ use crate::text::{counted, printable};
 
 /// Lines of one change in short; more are counted.
 const LINES: usize = 15;
+/// The most checks that are named since they took longer, and by how much one has to.
+const SLOWER: usize = 5;
+const LEAST_MS: u64 = 1_000;
 
 /// Renders a comparison for a terminal of `width` columns; the last line counts the changes. Foreign text comes out
 /// without control characters.
@@ -46,6 +52,11 @@ pub fn render(diff: &Diff, width: usize, detail: Detail) -> String {
         lines.extend([String::new(), word.to_owned()]);
         lines.extend(checks);
     }
+    let slower = slower(diff);
+    if !slower.is_empty() {
+        lines.extend([String::new(), "took longer".to_owned()]);
+        lines.extend(slower);
+    }
     lines.extend([String::new(), counts(diff), String::new()]);
     lines.join("\n")
 }
@@ -73,14 +84,37 @@ pub(crate) fn changes(diff: &Diff, most: usize, width: usize) -> Vec<(&'static s
     changes.map(change).collect()
 }
 
+/// The checks whose time grew most, one a line.
+fn slower(diff: &Diff) -> Vec<String> {
+    let before = diff.before.checks.iter();
+    let before: BTreeMap<_, _> = before
+        .filter_map(|check| Some((&check.id, check.took_ms?)))
+        .collect();
+    let grown = diff.after.checks.iter().filter_map(|check| {
+        let (had, has) = (*before.get(&check.id)?, check.took_ms?);
+        let more = has.saturating_sub(had);
+        (more >= LEAST_MS).then_some((Reverse(more), &check.id, had, has))
+    });
+    let mut grown: Vec<_> = grown.collect();
+    grown.sort();
+    let grown = grown.into_iter().take(SLOWER);
+    let line = |(Reverse(more), id, had, has): (Reverse<u64>, &String, u64, u64)| {
+        let more = pad(&format!("+{}", seconds(more)), VERDICT);
+        let (had, has) = (seconds(had), seconds(has));
+        format!("  {more}{}  {had} before, {has} after", printable(id))
+    };
+    grown.map(line).collect()
+}
+
 /// How many checks changed how.
 pub(crate) fn counts(diff: &Diff) -> String {
     // Hardly any run is killed, and few are of a part
     let rare = [Change::Cut, Change::Unselected];
     let told = |change: &&Change| !rare.contains(change) || diff.count(**change) > 0;
-    let counts = Change::VARIANTS.iter().filter(told).map(|change| {
-        let word: &str = change.into();
-        format!("{} {word}", diff.count(*change))
+    let counts = Change::VARIANTS.iter().filter(told);
+    let counts = counts.map(|change| match (change, diff.count(*change)) {
+        (Change::New, 1) => "1 new failure".to_owned(),
+        (change, count) => format!("{count} {}", <&str>::from(change)),
     });
     counts.collect::<Vec<_>>().join(", ")
 }

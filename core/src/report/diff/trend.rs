@@ -127,10 +127,13 @@ impl Trend {
     }
 
     fn rest(&self) -> String {
+        let steady = match self.steady {
+            1 => "1 further claim in a pool is".to_owned(),
+            steady => format!("{steady} further claims in pools are"),
+        };
         format!(
             "P pass, F fail, ? inconclusive, U unfinished, K known limitation, L limitation lifted, W warn, i informational, \
-             \u{2013} skip or waived, ~ flaky, . absent. {} further claims in pools are neither bad nor changed.",
-            self.steady
+             \u{2013} skip or waived, ~ flaky, . absent. {steady} neither bad nor changed."
         )
     }
 }
@@ -297,6 +300,11 @@ mod tests {
             ]
         );
         assert_eq!(trend.steady, 0);
+        let ends = ". absent. 0 further claims in pools are neither bad nor changed.";
+        assert!(trend.rest().ends_with(ends), "{}", trend.rest());
         assert!(trend.html().contains("bad since run 2") && trend.markdown().contains("P F F"));
+        let steady = Trend::new(vec![run(1, &[("net.a", "pass", false)])]);
+        let ends = ". absent. 1 further claim in a pool is neither bad nor changed.";
+        assert!(steady.rest().ends_with(ends), "{}", steady.rest());
     }
 }

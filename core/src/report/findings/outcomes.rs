@@ -2,67 +2,83 @@
 
 use std::collections::BTreeMap;
 
-use crate::method::SourceKind;
+use crate::method::{FailureClass, SourceKind};
 use crate::plan::Point;
 use crate::record::{PlannedCheck, RunView};
 use crate::suite::Condition;
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 
 /// Which checks of a run pass and which fail, by their cases and points: made once for a report, so that each
 /// condition is a few look-ups.
 pub(crate) struct Outcomes<'v> {
     /// `None` for those that do neither.
-    passes: BTreeMap<(&'v str, &'v Point), Option<bool>>,
+    checks: BTreeMap<(&'v str, &'v Point), Option<CameTo>>,
     /// From how many nodes a case passes and from how many it fails, by the point without its node.
     nodes: BTreeMap<(&'v str, Point), (usize, usize)>,
 }
 
+/// What a check came to that passes or fails.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum CameTo {
+    Passes,
+    /// At this step of a connection, if at one.
+    Fails(Option<&'static str>),
+}
+
 impl<'v> Outcomes<'v> {
     pub(crate) fn from_view(view: &'v RunView) -> Self {
-        let (mut passes, mut nodes) = (BTreeMap::new(), BTreeMap::new());
+        let (mut checks, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         for check in view.checks.values() {
             let came_to = match check.verdict() {
-                Some(Verdict::Pass | Verdict::LimitationLifted) => Some(true),
-                Some(Verdict::Fail | Verdict::KnownLimitation) => Some(false),
+                Some(Verdict::Pass | Verdict::LimitationLifted) => Some(CameTo::Passes),
+                Some(Verdict::Fail | Verdict::KnownLimitation) => {
+                    Some(CameTo::Fails(check.reason().and_then(step)))
+                }
                 Some(
                     Verdict::Warn | Verdict::Informational | Verdict::Skip | Verdict::Inconclusive,
                 )
                 | None => None,
             };
             let (case, point) = (check.planned.id.case(), &check.planned.point);
-            passes.insert((case, point), came_to);
-            if let (Some(passed_here), Some(_)) = (came_to, point.node) {
+            checks.insert((case, point), came_to);
+            if let (Some(came_to), Some(_)) = (came_to, point.node) {
                 let counts: &mut (usize, usize) =
                     nodes.entry((case, without_node(point))).or_default();
-                match passed_here {
-                    true => counts.0 += 1,
-                    false => counts.1 += 1,
+                match came_to {
+                    CameTo::Passes => counts.0 += 1,
+                    CameTo::Fails(_) => counts.1 += 1,
                 }
             }
         }
-        Self { passes, nodes }
+        Self { checks, nodes }
     }
 
     /// Whether something is so beside a check that failed; `None` where the run does not know.
     fn holds(&self, failed: &PlannedCheck, condition: &Condition) -> Option<bool> {
         let (own, here) = (failed.id.case(), failed.point.source);
-        let passes = |case: &str, source: Option<SourceKind>| {
+        let came_to = |case: &str, source: Option<SourceKind>| {
             let point = Point {
                 source,
                 ..failed.point.clone()
             };
-            self.passes.get(&(case, &point)).copied()
+            self.checks.get(&(case, &point)).copied()
         };
         match condition {
-            Condition::Passes { case, from } => passes(case.as_str(), from.or(here))?,
+            Condition::Passes { case, from } => {
+                let beside = came_to(case.as_str(), from.or(here))??;
+                Some(beside == CameTo::Passes)
+            }
             Condition::FailsFrom(source) if here != Some(*source) => Some(false),
             Condition::FailsFrom(_) | Condition::FailsFromEverywhere => {
-                let pass = matches!(condition, Condition::FailsFrom(_));
+                let expected = match condition {
+                    Condition::FailsFromEverywhere => came_to(own, here)??,
+                    _ => CameTo::Passes,
+                };
                 let sources = SourceKind::ALL.iter().copied().map(Some);
                 let others = sources.filter(|source| *source != here);
-                let planned = others.filter_map(|source| passes(own, source));
+                let planned = others.filter_map(|source| came_to(own, source));
                 let known: Vec<_> = planned.collect::<Option<_>>()?;
-                (!known.is_empty()).then(|| known.iter().all(|passed| *passed == pass))
+                (!known.is_empty()).then(|| known.iter().all(|came_to| *came_to == expected))
             }
             Condition::PassesOnOtherNodes => {
                 let (well, badly) = *self.nodes.get(&(own, without_node(&failed.point)))?;
@@ -70,6 +86,31 @@ impl<'v> Outcomes<'v> {
                 (well + badly > 1).then_some(well > 0)
             }
         }
+    }
+}
+
+/// The step of a connection at which a check failed, if at one: sources that fail at different steps have no cause in
+/// common. For a Service without endpoints Linux is refused and Windows waits in vain, at one step.
+fn step(reason: &Reason) -> Option<&'static str> {
+    let Reason::Seen(difference) = reason else {
+        return None;
+    };
+    let (word, _) = difference.seen.split_once(": ")?;
+    let class = FailureClass::ALL
+        .iter()
+        .find(|class| class.as_str() == word)?;
+    match class {
+        FailureClass::Dns => Some("name"),
+        FailureClass::Refused
+        | FailureClass::Timeout
+        | FailureClass::NoRoute
+        | FailureClass::NotConnected
+        | FailureClass::NoAnswer
+        | FailureClass::Reset => Some("connection"),
+        FailureClass::BrokenAnswer
+        | FailureClass::Tls
+        | FailureClass::HttpStatus
+        | FailureClass::WrongAnswer => Some("answer"),
     }
 }
 
@@ -93,7 +134,20 @@ pub(crate) fn advice(planned: &PlannedCheck, failed_in: Option<&Outcomes<'_>>) -
     if parts.is_empty() {
         parts = planned.when.iter().map(ToString::to_string).collect();
     }
-    parts.join(" ")
+    joined(&parts)
+}
+
+/// The parts as sentences: a suite may have left out the full stop of one that others follow.
+fn joined(parts: &[String]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() {
+            let is_ended = text.ends_with(['.', '!', '?', ':']);
+            text.push_str(if is_ended { " " } else { ". " });
+        }
+        text.push_str(part.trim_end());
+    }
+    text
 }
 
 fn without_node(point: &Point) -> Point {
@@ -136,11 +190,21 @@ mod tests {
 
     /// A run with a check of each claim, at a point, with a verdict; the first has the hint and the conditions.
     fn next(hint: &str, when: &[When], checks: &[(&str, Point, Verdict)]) -> String {
-        let view = |(place, (claim, point, verdict)): (usize, &(&str, Point, Verdict))| {
+        let checks = checks.iter().cloned();
+        let checks: Vec<_> = checks.map(|check| (check, "none")).collect();
+        next_of(hint, when, &checks)
+    }
+
+    /// A claim, a point, a verdict, and what was seen.
+    type Check<'a> = ((&'a str, Point, Verdict), &'a str);
+
+    /// The same with what each check saw.
+    fn next_of(hint: &str, when: &[When], checks: &[Check<'_>]) -> String {
+        let view = |(place, ((claim, point, verdict), seen)): (usize, &Check<'_>)| {
             let claim = ClaimId::parse(claim).expect("an id");
             let seen = Difference {
                 expected: "an answer".to_owned(),
-                seen: "none".to_owned(),
+                seen: (*seen).to_owned(),
             };
             let planned = PlannedCheck {
                 id: CheckId::new(&claim, None, point),
@@ -219,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn each_part_of_advice_is_a_sentence() {
+        let at_node = [
+            when(Condition::PassesOnOtherNodes, "see its routes"),
+            when(Condition::PassesOnOtherNodes, "ask whose they are?\n"),
+            when(Condition::PassesOnOtherNodes, "see its taints"),
+        ];
+        let own = ("net.ip", at(SourceKind::WindowsPod, Some(1)), Verdict::Fail);
+        assert_eq!(
+            next("Look at kube-proxy", &at_node, &[own]),
+            "Look at kube-proxy. If it passes on other nodes, see its routes. \
+             If it passes on other nodes, ask whose they are? If it passes on other nodes, see its taints"
+        );
+    }
+
+    #[test]
     fn the_sources_that_fail_decide() {
         let sources = [
             when(Condition::FailsFrom(SourceKind::WindowsPod), "see HNS."),
@@ -252,6 +331,32 @@ mod tests {
             "If it fails from Windows pods only, see HNS. If it fails from Linux pods only, see iptables. \
              If it fails from everywhere, see the endpoints."
         );
+    }
+
+    #[test]
+    fn sources_that_fail_at_different_steps_do_not_fail_alike() {
+        let everywhere = [when(Condition::FailsFromEverywhere, "see the DNS.")];
+        let of = |own, other| {
+            let check = |source, seen| (("net.name", at(source, None), Verdict::Fail), seen);
+            let checks = [
+                check(SourceKind::WindowsPod, own),
+                check(SourceKind::LinuxPod, other),
+            ];
+            next_of("Look.", &everywhere, &checks)
+        };
+        let unnamed = "dns: curl: (28) Resolving timed out";
+        let (late, refused) = ("timeout: curl: (28) timed out", "refused: curl: (7) Failed");
+        for (own, other) in [
+            (unnamed, unnamed),
+            (late, refused),
+            ("200 with `a`", "none"),
+        ] {
+            let everywhere = "Look. It fails from everywhere: see the DNS.";
+            assert_eq!(of(own, other), everywhere, "{own}, {other}");
+        }
+        for (own, other) in [(unnamed, late), (late, unnamed), (late, "http-status: 404")] {
+            assert_eq!(of(own, other), "Look.", "{own}, {other}");
+        }
     }
 
     #[test]

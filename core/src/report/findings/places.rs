@@ -75,7 +75,10 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
             }
         }
     }
-    let texts = observed.into_iter().flat_map(|(name, nodes)| {
+    // A run that was killed before it observed from any node of a pool tells nothing of them
+    let is_told = |nodes: &Nodes<'_>| view.ended.is_some() || !nodes.known.is_empty();
+    let told = observed.into_iter().filter(|(_, nodes)| is_told(nodes));
+    let texts = told.flat_map(|(name, nodes)| {
         let pool = &pools[name];
         let total = pool.total();
         let name = printable(name.as_str());

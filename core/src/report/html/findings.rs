@@ -20,7 +20,7 @@ use super::room::{FULL, Room, list};
 use crate::fixture::FixtureKey;
 use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
-use crate::verdict::Reason;
+use crate::verdict::{Reason, Verdict};
 
 /// The most bytes of evidence behind one finding, and of all, counted as markup; the record has the rest.
 const EACH: usize = 64 << 10;
@@ -76,11 +76,15 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
         .map_while(|checks| finding(view, &run, checks, &mut told));
     let full: Vec<_> = full.collect();
     let short: Vec<_> = alike.iter().skip(full.len()).flatten().copied().collect();
+    let mut checks = view.checks.values();
+    let is_observed = checks.any(|check| check.verdict() != Some(Verdict::Skip));
     let markup = html! {
         (fixtures)
         section #findings {
             h2 { "Findings" }
-            @if alike.is_empty() && broken.is_empty() {
+            @if !is_observed {
+                p { "No check was observed." }
+            } @else if alike.is_empty() && broken.is_empty() {
                 p { "Every check came to what a healthy cluster gives." }
             }
             @if !alike.is_empty() {

@@ -44,6 +44,7 @@ pub fn render(view: &RunView) -> String {
             (maps::claims(view, &shown))
             (maps::ways(view, &shown))
             (findings)
+            (rest::skips(view, &mut lists))
             (rest::limitations(view, &mut lists))
             (rest::claims(view))
             (rest::times(view))

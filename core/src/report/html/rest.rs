@@ -1,4 +1,4 @@
-//! The rest of the page: known limitations, all claims, and where the time went.
+//! The rest of the page: what was not observed, known limitations, all claims, and where the time went.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,38 @@ const ROW: usize = 18;
 const NAME: u64 = 8;
 /// The most spans that are drawn: the longest.
 const SPANS: usize = 60;
+
+/// The checks that were not observed, by why.
+pub(super) fn skips(view: &RunView, lists: &mut Room) -> Markup {
+    let checks = view.checks.values();
+    let skipped = checks.filter(|check| check.verdict() == Some(Verdict::Skip));
+    let mut reasons = BTreeMap::<_, Vec<_>>::new();
+    for check in skipped {
+        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        let checks = reasons.entry(finding.reason).or_default();
+        checks.push(printable(check.planned.id.as_str()));
+    }
+    let all = reasons.len();
+    let reasons = reasons.iter().map(|(reason, checks)| {
+        let ids = checks.iter().map(|id| html! { li { code { (id) } } });
+        html! {
+            details {
+                summary { (counted(checks.len(), "check")) ": " (reason) }
+                (list(&lists.fill(ids), checks.len()))
+            }
+        }
+    });
+    let shown = Room::of(CLAIMS).fill(reasons);
+    html! {
+        @if all > 0 {
+            section #skips {
+                h2 { "Not observed" }
+                @for reason in &shown { (reason) }
+                @if shown.len() < all { p { (more(all - shown.len())) } }
+            }
+        }
+    }
+}
 
 pub(super) fn limitations(view: &RunView, lists: &mut Room) -> Markup {
     let checks = view.checks.values();

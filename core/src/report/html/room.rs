@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 /// The most bytes of findings in full without their evidence, of checks in lists, of those behind causes, of a map,
-/// and of claims: with them the page of 10,000 failed checks stays below 2 MB. `report.json` has all.
+/// and of claims, or of reasons of skips: with them the page of 10,000 failed checks stays below 2 MB. `report.json`
+/// has all.
 pub(super) const FULL: usize = 700_000;
 pub(super) const LISTS: usize = 250_000;
 pub(super) const CAUSES: usize = 120_000;

@@ -43,7 +43,10 @@ pub(crate) fn outcome(view: &RunView) -> String {
     if !counts.is_empty() {
         counts = vec![format!("of {of}, {}", counts.join(", "))];
     }
-    counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
+    if !tally.untested.is_empty() {
+        let claims = counted(tally.untested.len(), "claim");
+        counts.push(format!("{claims} not tested somewhere"));
+    }
     counts.extend(some(view.unselected(), "not selected"));
     counts.extend(killed(view).map(str::to_owned));
     let of = match counts.is_empty() {
