@@ -4,12 +4,13 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
+use super::read::read;
 use crate::claims::Pattern;
 
 /// A part of a cluster that can be at fault.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, PartialEq, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Component {
@@ -33,8 +34,8 @@ pub enum Component {
 }
 
 /// The side of a check that a cause is on.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Side {
     /// Where it observes from, or what it is about.
     #[default]
@@ -56,57 +57,68 @@ pub(super) enum Side {
 }
 
 /// One cause that a run may have met.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(super) struct Rule {
     pub(super) component: Component,
     /// What does not work, as the start of a sentence that the place ends.
     pub(super) says: String,
     /// The part that is probably at fault, for people.
     pub(super) likely: String,
-    #[serde(default)]
     pub(super) side: Side,
     /// The checks that show it, if they fail or cannot be told; each as a pattern of ids.
     pub(super) shown_by: Vec<Pattern>,
     /// Words of which what was seen, or the observation error, has one, in lower case. Without them any check that
     /// observed something will do.
-    #[serde(default)]
     pub(super) words: Vec<String>,
     /// Words of which a line of the evidence about these checks may have one, in lower case, the most telling first.
     /// They decide nothing: the line is shown from its word on.
-    #[serde(default)]
     pub(super) evidence: Vec<String>,
     /// Whether only checks from Windows show it.
-    #[serde(default)]
     pub(super) from_windows: bool,
     /// Checks that also fail because of it, and do not show it.
-    #[serde(default)]
     pub(super) explains: Vec<Pattern>,
     /// Of checks that fail, those that it explains, where these are not all of them.
-    #[serde(default)]
     pub(super) explains_failed: Option<Vec<Pattern>>,
     /// Checks that contradict it if they fail in the same place.
-    #[serde(default)]
     pub(super) unless: Vec<Pattern>,
     /// What holds beside it, for each pattern of checks of which some pass in the same place, and none fails.
-    #[serde(default)]
     pub(super) beside: Vec<Beside>,
     /// The command to look with; `{node}` is a node of the place.
     pub(super) look: String,
     /// Where it is documented or was reported.
-    #[serde(default)]
     pub(super) link: Option<String>,
 }
 
 /// Something that works.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(super) struct Beside {
     pub(super) checks: Pattern,
     pub(super) says: String,
 }
 
+impl Rule {
+    /// Whether it shows by every check by which another shows, so that nothing is left for one behind it.
+    pub(super) fn leaves_nothing_to(&self, other: &Self) -> bool {
+        let words = match other.words.is_empty() {
+            true => self.words.is_empty(),
+            false => {
+                let has = |word: &String| self.words.iter().any(|own| word.contains(own));
+                other.words.iter().all(has)
+            }
+        };
+        words
+            && (other.from_windows || !self.from_windows)
+            && other.shown_by.iter().all(|one| self.shown_by.contains(one))
+            && self.unless.iter().all(|one| other.unless.contains(one))
+    }
+}
+
+/// The catalogue's file, and its text.
+pub(super) const FILE: (&str, &str) = (
+    "core/src/report/causes/causes.yaml",
+    include_str!("causes.yaml"),
+);
+
 /// All causes; the first that fits a check counts.
-pub(super) static CATALOGUE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    serde_saphyr::from_str(include_str!("causes.yaml")).expect("a catalogue, which a test reads")
-});
+pub(super) static CATALOGUE: LazyLock<Vec<Rule>> =
+    LazyLock::new(|| read(FILE.0, FILE.1).expect("a catalogue, which a test reads"));

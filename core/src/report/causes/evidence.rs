@@ -121,7 +121,6 @@ fn event(line: &str, at: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalogue::CATALOGUE;
     use super::*;
 
     fn piece(evidence: &Evidence) -> Piece<'_> {
@@ -198,19 +197,5 @@ mod tests {
         assert!(log.starts_with(begins) && log.ends_with("ü"), "{log}");
         assert!(log.contains("ü … ü"), "{log}");
         assert!(log.len() < 220, "{log}");
-    }
-
-    /// Lines are compared in lower case: a word that is not would be in none.
-    #[test]
-    fn every_word_of_evidence_is_in_lower_case() {
-        let words: Vec<_> = CATALOGUE.iter().flat_map(|rule| &rule.evidence).collect();
-        assert!(
-            words
-                .iter()
-                .any(|word| *word == "hcncreateloadbalancer failed")
-        );
-        for word in words {
-            assert_eq!(*word, word.to_ascii_lowercase());
-        }
     }
 }

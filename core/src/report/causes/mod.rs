@@ -7,6 +7,7 @@
 mod catalogue;
 mod evidence;
 mod place;
+mod read;
 mod trouble;
 
 use std::collections::BTreeSet;
