@@ -115,10 +115,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         "a_container_that_a_webhook_adds_is_held_against_nobody",
         sidecar,
     );
+    let unrequested = trial(
+        "an_autoscaler_that_a_webhook_leaves_without_a_use_tells_nothing",
+        unrequested,
+    );
     let rejections = untold
         .into_iter()
         .chain(error)
-        .chain([once, broken, sidecar]);
+        .chain([once, broken, sidecar, unrequested]);
     rejections.chain(dropped).collect()
 }
 
@@ -155,11 +159,36 @@ fn dropped(field: &'static str) -> Outcome {
     held_against_nobody(effect, &|id| id == OF_A_CLASS && BROUGHT.contains(&field))
 }
 
-/// Every pod gets another container.
-fn sidecar() -> Outcome {
+/// Another container, which requests nothing.
+fn proxy() -> Effect {
     let [name, image] =
         ["proxy", "registry.k8s.io/e2e-test-images/agnhost:2.66.1"].map(str::to_owned);
-    held_against_nobody(Effect::Sidecar { name, image }, &|_| false)
+    Effect::Sidecar { name, image }
+}
+
+/// Every pod gets another container.
+fn sidecar() -> Outcome {
+    held_against_nobody(proxy(), &|_| false)
+}
+
+/// Every pod gets another container, also those that an autoscaler measures.
+fn unrequested() -> Outcome {
+    let mut topology = of_row("openshift");
+    topology.api.effects.push(proxy());
+    within_of(topology, 1, async |world| {
+        let options = RunOptions {
+            selection: selection_of(&ALL, &["pod.hpa"]),
+            ..world.whole("r1")
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        let view = ran.view()?;
+        let verdict = verdicts(&view)["pod.hpa[pool=windows-2022]"];
+        let report = ran.report();
+        let words: Vec<_> = report.split_whitespace().collect();
+        let named = "missing request for cpu in container proxy of Pod scaled-windows-2022-";
+        let is_so = verdict == Some(Verdict::Inconclusive) && words.join(" ").contains(named);
+        is_so.then_some(()).ok_or(report)
+    })
 }
 
 /// With what a webhook does to each pod no check fails, but for those that are so.

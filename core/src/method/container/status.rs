@@ -10,7 +10,7 @@ use super::begun::drop_overcome;
 use crate::fixture::{FixtureName, Need};
 use crate::method::NO_IMAGE;
 use crate::method::compare::{Comparison, Difference};
-use crate::method::error::{ErrorKind, Result};
+use crate::method::error::{AS_CREATED, ErrorKind, Result};
 use crate::method::exchange::{ApiRequest, Reply, Request};
 use crate::method::failure::Signature;
 use crate::method::place::Bound;
@@ -94,6 +94,23 @@ fn lacks_image(pod: &Json) -> Option<String> {
     })
 }
 
+/// What an autoscaler tells of a container without a request for processor time, of which it knows no share
+/// (`pkg/controller/podautoscaler/replica_calculator.go`): the containers of manifests have one.
+fn lacks_request(autoscaler: &Json) -> Option<String> {
+    let conditions = autoscaler["status"]["conditions"].as_array();
+    let mut messages = conditions
+        .into_iter()
+        .flatten()
+        .filter_map(|condition| condition["message"].as_str());
+    let missing = messages.find_map(|message| {
+        let at = message.find("missing request for cpu")?;
+        Some(printable(&message[at..]))
+    })?;
+    Some(format!(
+        "{missing}: something in the cluster changed this pod {AS_CREATED}"
+    ))
+}
+
 impl Method for Status {
     type Query = StatusQuery;
     type Expectation = StatusExpectation;
@@ -137,6 +154,10 @@ impl Method for Status {
                     let mut seen = reply.body.clone();
                     if let (StatusKind::Pod, Some(why)) = (query.kind, lacks_image(&seen)) {
                         return Err(ErrorKind::ImagePull.error(why));
+                    }
+                    if let (StatusKind::Autoscaler, Some(why)) = (query.kind, lacks_request(&seen))
+                    {
+                        return Err(ErrorKind::FixtureFailed.error(why));
                     }
                     if let (StatusKind::Events, Some(events)) =
                         (query.kind, seen["items"].as_array_mut())
@@ -397,6 +418,25 @@ mod tests {
         };
         let told = "FailedMount: it failed for volume v; Scheduled: assigned to a";
         assert_eq!(difference.seen, told);
+    }
+
+    #[test]
+    fn a_container_without_a_request_leaves_an_autoscaler_without_a_use() {
+        let active = |message: &str| json!({"type": "ScalingActive", "message": message});
+        let told = |message: &str| {
+            let conditions = json!([{"type": "AbleToScale", "message": "ready"}, active(message)]);
+            lacks_request(&json!({"status": {"conditions": conditions}}))
+        };
+        assert_eq!(
+            told("failed: missing request for cpu in container proxy of Pod p").as_deref(),
+            Some(
+                "missing request for cpu in container proxy of Pod p: \
+                 something in the cluster changed this pod as it was created"
+            )
+        );
+        let unmeasured = "failed to get cpu utilization: no metrics returned";
+        assert_eq!(told(unmeasured), None);
+        assert_eq!(lacks_request(&json!({})), None);
     }
 
     #[test]

@@ -59,24 +59,27 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
         (deployment, pods)
     };
     let (mut used, mut requested, mut measured) = (0.0, 0.0, 0.0);
+    let mut missing = None;
     for (at, pod) in &pods {
         let containers = metrics::of(shared, at).await.unwrap_or_default();
         let Some(cores) = sum(&containers, "/usage/cpu") else {
             continue;
         };
         used += cores;
-        requested += sum(
-            pod["spec"]["containers"].items().as_slice(),
-            "/resources/requests/cpu",
-        )
-        .unwrap_or_default();
+        let containers = pod["spec"]["containers"].items();
+        requested += sum(containers.as_slice(), "/resources/requests/cpu").unwrap_or_default();
+        missing = missing.or_else(|| without_request(pod));
         measured += 1.0;
     }
     let current = deployment["status"]["replicas"].number();
-    let known = (requested > 0.0).then(|| used / requested);
+    let known = match missing {
+        Some(why) => Err(why),
+        None if requested > 0.0 => Ok(used / requested),
+        None => Err("no metrics returned from resource metrics API".to_owned()),
+    };
     let metric = &spec["metrics"][0]["resource"];
     let share = metric["target"]["averageUtilization"].number();
-    let wanted = known.map_or(current, |known| {
+    let wanted = known.as_ref().map_or(current, |known| {
         let ratio = known * 100.0 / in_float(share);
         let wanted = match (ratio - 1.0).abs() <= TOLERANCE {
             true => current,
@@ -94,8 +97,8 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
         let mut status = scaler["status"].clone();
         status["currentReplicas"] = json!(current);
         status["desiredReplicas"] = json!(wanted);
-        let (is, reason, message) = match known {
-            Some(known) => {
+        let (is, reason, message) = match &known {
+            Ok(known) => {
                 let known = whole(known * 100.0);
                 status["currentMetrics"] = json!([{"type": "Resource", "resource":
                     {"name": metric["name"], "current": {"averageUtilization": known}}}]);
@@ -103,20 +106,34 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
                     "True",
                     "ValidMetricFound",
                     "the HPA was able to successfully calculate a replica count \
-                    from cpu resource utilization (percentage of request)",
+                    from cpu resource utilization (percentage of request)"
+                        .to_owned(),
                 )
             }
-            None => (
+            Err(why) => (
                 "False",
                 "FailedGetResourceMetric",
-                "the HPA was unable to compute the replica count: \
-                failed to get cpu utilization: no metrics returned from resource metrics API",
+                format!(
+                    "the HPA was unable to compute the replica count: \
+                    failed to get cpu utilization: {why}"
+                ),
             ),
         };
         let now = state.wall.now();
-        set_condition(&mut status, ("ScalingActive", is, reason), message, now);
+        set_condition(&mut status, ("ScalingActive", is, reason), &message, now);
         state.set_status(SCALERS, key, status);
     });
+}
+
+/// That a container of a pod requests no processor time, if one does not (`calculatePodRequestsFromContainers`).
+fn without_request(pod: &Value) -> Option<String> {
+    let mut containers = pod["spec"]["containers"].items();
+    let other =
+        containers.find(|container| container.pointer("/resources/requests/cpu").is_none())?;
+    let (container, pod) = (other["name"].text(), pod["metadata"]["name"].text());
+    Some(format!(
+        "missing request for cpu in container {container} of Pod {pod}"
+    ))
 }
 
 /// The sum of a quantity over containers that have it; `None` where there are none.
