@@ -171,6 +171,7 @@ pub enum FaultKind {
     HostAliasesLost,
     VolumesApart,
     SubPathHeld,
+    SubPathsHeld,
     VolumesDenied,
     ReadOnlyIgnored,
     IdsUnreported,

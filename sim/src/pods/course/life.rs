@@ -105,21 +105,27 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     if works {
         Box::pin(reporter.report(cluster, run)).await;
     }
-    // kubernetes issue 112630: a handle of the folder stays open
     if run.suffers(FaultKind::EndsSlow, cluster) {
         cluster.clock.pass(SLOW_END).await;
     }
-    if run.suffers(FaultKind::SubPathHeld, cluster) && mounts_sub_paths(run) {
+    // kubernetes issue 112630: a handle of the folder stays open
+    let mut held = [(FaultKind::SubPathHeld, 1), (FaultKind::SubPathsHeld, 2)].into_iter();
+    if held.any(|(kind, least)| run.suffers(kind, cluster) && most_sub_paths(run) >= least) {
         future::pending::<()>().await;
     }
     Box::pin(delete(cluster, run)).await;
 }
 
-fn mounts_sub_paths(run: &PodRun) -> bool {
+/// How many subPaths the container mounts that mounts most.
+fn most_sub_paths(run: &PodRun) -> usize {
     let spec = run.pod.spec.as_ref();
     let containers = spec.into_iter().flat_map(|spec| &spec.containers);
-    let mut mounts = containers.flat_map(|container| container.volume_mounts.iter().flatten());
-    mounts.any(|mount| mount.sub_path.as_ref().is_some_and(|path| !path.is_empty()))
+    let counts = containers.map(|container| {
+        let mounts = container.volume_mounts.iter().flatten();
+        let paths = mounts.filter_map(|mount| mount.sub_path.as_ref());
+        paths.filter(|path| !path.is_empty()).count()
+    });
+    counts.max().unwrap_or_default()
 }
 
 /// Runs the pod until all its containers have ended.
