@@ -191,6 +191,7 @@ pub enum FaultKind {
     UserNameIgnored,
     CredentialSpecLost,
     SharesRefused,
+    SharesOpen,
     SharesOffered,
     NanoWhole,
     NonRootIgnored,
