@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::Collected;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
+use crate::fixture::FixtureName;
 use crate::method::{Comparison, SourceKind, VantageKey};
 use crate::record::{CheckView, FixtureOutcome, RunView};
 use crate::report::findings::places::Pools;
@@ -31,7 +32,7 @@ pub(super) struct Seen<'v> {
     pub(super) observed: bool,
     /// What was seen or why nothing was, in lower case, without the bodies of answers.
     pub(super) text: String,
-    /// The nodes that the text names.
+    /// The nodes that the text names, and the one that had to boot for the check.
     pub(super) named: BTreeSet<End>,
 }
 
@@ -71,7 +72,8 @@ impl<'v> Seen<'v> {
         let trouble = reason.filter(|_| !is_well);
         let text = trouble.map(text).unwrap_or_default();
         let ends = words(&text).filter_map(|word| names.ends.get(word));
-        let places = ends.flatten().cloned().collect();
+        let booted = trouble.and_then(|_| names.booted(check));
+        let places = ends.flatten().cloned().chain(booted).collect();
         Self {
             check,
             case,
@@ -223,6 +225,23 @@ impl<'p> Names<'p> {
             }),
             _ => None,
         }
+    }
+
+    /// The node of a pod that the run observes after a boot, if the check is about it and the pod was there again.
+    fn booted(&self, check: &CheckView) -> Option<End> {
+        let planned = &check.planned;
+        let pool = planned.point.pool.as_ref()?;
+        if planned.claim.as_str() != "net.after-reboot" {
+            return None;
+        }
+        let key = FixtureName::REBOOTED.in_pool(Some(pool));
+        let (FixtureOutcome::Ready(ready), _) = self.view.fixtures.get(&key)? else {
+            return None;
+        };
+        Some(End {
+            pool: pool.clone(),
+            node: Some(ready.pods.first()?.node.clone()),
+        })
     }
 
     /// The first node that a text names.
