@@ -712,6 +712,23 @@ fn played(
     (conclusions, applied)
 }
 
+#[test]
+fn what_is_made_of_a_snapshot_is_observed_in_one_repetition_alone() {
+    let restored = FixtureName::parse("disk-restored").expect("a fixture");
+    let mut of_snapshot = check(0, 0);
+    of_snapshot.assertions[0].needs = vec![(restored.in_pool(Some(&pool(0))), Need::Ready)];
+    let mut observed = [0, 0];
+    let (conclusions, applied) = played(vec![of_snapshot, check(1, 0)], 3, |_, ix, _| {
+        observed[ix.check] += 1;
+        outcome(Turn::Met)
+    });
+    // Each repetition takes two rounds that hold
+    assert_eq!(observed, [2, 6]);
+    assert_eq!(applied[&restored.in_pool(Some(&pool(0)))], 1);
+    let verdicts: Vec<_> = conclusions.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass]);
+}
+
 /// A check that each pod behind a Service answers.
 fn balanced() -> Check {
     let mut balanced = check(0, 0);
