@@ -13,7 +13,7 @@ use winconform_core::record::{Activity, Exit, RunView, critical_path};
 
 use crate::nodes::gentle::alone;
 use crate::rows::clusters::of_row;
-use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
+use crate::world::{Outcome, World, selection, took, trial, undisturbed, verdicts, within_of};
 
 /// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, as
 /// many for fixtures that become ready long after the others, since few start at once, one for whether its own
@@ -39,6 +39,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_second_family_takes_no_more_execs", execs),
         trial("a_curl_of_2017_takes_no_more_execs", old_curl),
         trial("time_and_requests_are_within_their_bounds", bounds),
+        trial(
+            "what_a_pool_claims_beside_the_network_adds_little_time",
+            added,
+        ),
         trial("what_no_service_answers_is_not_asked_for_its_pods", silent),
         trial("what_one_exec_cannot_print_goes_by_several", several),
         trial(
@@ -192,6 +196,38 @@ fn bounds() -> Outcome {
             "{few} requests with {FEW} nodes, {many} with {MANY}"
         )),
     }
+}
+
+/// The most that all claims of a pool add to the critical path of those of the network, where the images are on the
+/// nodes, in milliseconds. A program that takes two and a half minutes to start is among them.
+const ADDED_MS: u64 = 150_000;
+
+const OF_POOL: &str = "pool=windows-2022";
+const OF_NETWORK: &str = "net.*[pool=windows-2022*";
+
+fn added() -> Outcome {
+    within_of(of_row("hybrid"), 1, async |world: &World| {
+        let mut took = Vec::new();
+        // The first run has the images pulled
+        for (run, checks) in [("r0", OF_POOL), ("r1", OF_NETWORK), ("r2", OF_POOL)] {
+            let mut options = RunOptions {
+                selection: selection(&[checks]),
+                ..world.whole(run)
+            };
+            options.config.allow.clear();
+            options.config.outside.load_balancers = false;
+            options.config.outside.metadata = false;
+            let ran = undisturbed(&world.cluster(), &options).await;
+            ran.came_to(Exit::Conformant)?;
+            let view = ran.view()?;
+            let path = critical_path(&view).ok_or("there is no critical path")?;
+            took.push(path.took_ms);
+        }
+        match took[2] <= took[1] + ADDED_MS {
+            true => Ok(()),
+            false => Err(format!("{} ms, and {} of the network", took[2], took[1])),
+        }
+    })
 }
 
 /// The most time of a run whose Linux probers get no answer from any Service, in hundredths of a healthy run:
