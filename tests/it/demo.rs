@@ -287,13 +287,7 @@ struct Served {
 
 impl Served {
     fn start(arguments: &[&str]) -> Self {
-        Self::start_among(&std::env::temp_dir(), arguments)
-    }
-
-    /// Like `start`, with this folder for temporary files.
-    fn start_among(temporary: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
-            .env("TMPDIR", temporary)
             .args(["demo", "--serve", "--topology", "hybrid"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -370,57 +364,6 @@ fn a_served_cluster_is_run_against_and_leaves_nothing() {
     assert!(said.contains(pools), "{said}");
     assert_eq!(served.ends("TERM"), Some(0));
     assert!(!folder.exists(), "{} is left", folder.display());
-}
-
-#[test]
-fn what_one_that_was_killed_left_is_removed_by_the_next() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let within = |name: &str| temporary.path().join(name);
-    let empty_folder = |path: &Path, mode: u32| {
-        fs::create_dir(path).expect("it is new");
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");
-    };
-    let folder = |path: &Path, mode: u32| {
-        empty_folder(path, mode);
-        fs::write(path.join("kubeconfig"), "mine").expect("it is written");
-    };
-    // Folders of other users and programs, whatever their names
-    let (mine, open) = (within("mine"), within("winconform-demo-0000000000000001"));
-    let (other, link) = (
-        within("winconform-demo-mine"),
-        within("winconform-demo-0000000000000002"),
-    );
-    folder(&mine, 0o700);
-    folder(&open, 0o755);
-    folder(&other, 0o700);
-    std::os::unix::fs::symlink(&mine, &link).expect("a link");
-    let linked = within("winconform-demo-0000000000000003");
-    empty_folder(&linked, 0o700);
-    std::os::unix::fs::symlink(mine.join("kubeconfig"), linked.join("kubeconfig")).expect("a link");
-    // The folder of a demo that was killed before it wrote its file
-    let empty = within("winconform-demo-0000000000000004");
-    empty_folder(&empty, 0o700);
-
-    let lives = Served::start_among(temporary.path(), &[]);
-    assert!(!empty.exists(), "{} is left", empty.display());
-    let mut dies = Served::start_among(temporary.path(), &[]);
-    let (address, left) = (dies.address(), dies.kubeconfig.clone());
-    dies.child.kill().expect("SIGKILL is sent");
-    assert_eq!(dies.child.wait().expect("it ends").code(), None);
-    assert!(left.exists(), "there is something to remove");
-    assert!(TcpStream::connect(&address).is_err(), "{address} listens");
-
-    let next = Served::start_among(temporary.path(), &[]);
-    let folder = left.parent().expect("a folder");
-    assert!(!folder.exists(), "{} is left", folder.display());
-    for stays in [&mine, &open, &other] {
-        let text = fs::read_to_string(stays.join("kubeconfig"));
-        assert_eq!(text.expect("it is left alone"), "mine");
-    }
-    assert!(link.is_symlink() && linked.join("kubeconfig").is_symlink());
-    assert!(lives.kubeconfig.exists(), "that one is at work");
-    assert_eq!(next.ends("TERM"), Some(0));
-    assert_eq!(lives.ends("TERM"), Some(0));
 }
 
 #[test]

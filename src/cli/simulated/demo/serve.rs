@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hybrid_sim::server::{Server, ServerError};
 use hybrid_sim::{JoinError, JoinOptions, Joined, Loopback, Traces};
-use winconform_core::text::{counted, printable};
+use winconform_core::text::counted;
 
 use super::SETTLING;
 use super::given::Given;
@@ -28,13 +28,7 @@ pub(crate) async fn run(
     let server =
         Server::start(&given.server).map_err(|error| CliError::Usage(error.to_string()))?;
     let address = server.listen(port).await.map_err(not_there)?;
-    let mut file = Kubeconfig::reserve(kubeconfig)?;
-    for left in file.remove_leftovers() {
-        let left = printable(&left.display().to_string());
-        screen.complain(&format!(
-            "Removed {left}, which a `demo --serve` that was killed had left.\n"
-        ));
-    }
+    let file = Kubeconfig::reserve(kubeconfig)?;
     let nodes = JoinOptions {
         topology: given.topology,
         faults: given.faults,
@@ -52,13 +46,13 @@ pub(crate) async fn run(
     };
     if let Some(joined) = &joined {
         halt.run_until_cancelled(server.settled(SETTLING)).await;
-        file.fill(&server.kubeconfig(address))?;
-        screen.say(&describe(file.path(), &version, joined));
+        let filled = file.fill(&server.kubeconfig(address))?;
+        screen.say(&describe(&filled.path, &version, joined));
         screen.complain("Ctrl-C ends it.\n");
         halt.cancelled().await;
+        // Remove the file first, so that no client connects to a cluster that ends
+        drop(filled);
     }
-    // Remove the file first, so that no client connects to a cluster that ends
-    drop(file);
     drop(joined);
     let stopped = cut.run_until_cancelled(server.stop()).await;
     if stopped.is_some() {
