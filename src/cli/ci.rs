@@ -13,6 +13,7 @@ use super::args::Ci;
 use super::error::CliError;
 use super::out::{self, ANNOTATIONS, JUNIT, JUNIT_OF_PROW, METADATA, SUMMARY};
 use super::screen::Screen;
+use crate::transport::encode;
 
 impl Ci {
     /// The system meant, with the variables of this process for [`Ci::Auto`].
@@ -116,22 +117,11 @@ fn link(folder: &Path) -> Option<String> {
     let page = folder.canonicalize().ok()?.join(out::PAGE);
     let within = page.strip_prefix(Path::new(&project).canonicalize().ok()?);
     let segments = within.ok()?.iter();
-    let segments = segments.map(|segment| encoded(segment.as_encoded_bytes()));
-    let path = segments.collect::<Vec<_>>().join("/");
+    let segments = segments.map(|segment| Some(encode(segment.to_str()?)));
+    let path = segments.collect::<Option<Vec<_>>>()?.join("/");
     let url = format!("{job}/artifacts/file/{path}");
     let link = json!({"external_link": {"label": "report.html", "url": url}});
     Some(json!({"winconform": [link]}).to_string() + "\n")
-}
-
-/// A segment of a path in an address (RFC 3986, section 2).
-fn encoded(segment: &[u8]) -> String {
-    let encoded = segment.iter().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-            char::from(*byte).to_string()
-        }
-        byte => format!("%{byte:02X}"),
-    });
-    encoded.collect()
 }
 
 fn append(path: &Path, text: &str) -> std::io::Result<()> {
