@@ -270,17 +270,9 @@ fn path(pod: &PodRef, request: &ExecRequest) -> String {
         encode(&pod.container),
     );
     for argument in request.argv() {
-        path.push_str(&format!("&command={}", encode_argument(argument)));
+        path.push_str(&format!("&command={}", encode(argument)));
     }
     path
-}
-
-/// An argument as a query value, in which dots are no steps.
-fn encode_argument(argument: &str) -> String {
-    match argument.bytes().all(|byte| byte == b'.') {
-        true => argument.to_owned(),
-        false => encode(argument),
-    }
 }
 
 #[cfg(test)]
@@ -619,6 +611,5 @@ mod tests {
              &stderr=true&command=C%3A%5CWindows%5CSystem32%5Ccmd.exe&command=%2Fc\
              &command=echo%20t%26%20echo%20E-t%201%3E%262%26%20exit%207"
         );
-        assert_eq!(encode_argument("."), ".");
     }
 }
