@@ -30,12 +30,7 @@ use screen::Screen;
 /// Parses the arguments, runs the command and returns the process exit code.
 pub fn main() -> ExitCode {
     // Before anything else: rustls chooses no default, though ring is the only provider built in
-    if rustls::crypto::ring::default_provider()
-        .install_default()
-        .is_err()
-    {
-        tracing::debug!("a TLS provider was installed before");
-    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let screen = Screen::new();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
