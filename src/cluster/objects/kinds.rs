@@ -26,25 +26,21 @@ pub enum Scope {
 }
 
 /// Namespaces of a run.
-pub const NAMESPACES: Kind = kind("", "Namespace", "namespaces", Scope::Cluster);
+pub const NAMESPACES: Kind = of_cluster("", "Namespace", "namespaces");
 /// Services of fixtures.
-pub const SERVICES: Kind = kind("", "Service", "services", Scope::Namespaced);
+pub const SERVICES: Kind = kind("", "Service", "services");
 /// Probers.
-pub const PODS: Kind = kind("", "Pod", "pods", Scope::Namespaced);
+pub const PODS: Kind = kind("", "Pod", "pods");
 /// Samples.
-pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments", Scope::Namespaced);
+pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments");
 /// Workloads of other kinds.
-pub const REPLICA_SETS: Kind = kind("apps", "ReplicaSet", "replicasets", Scope::Namespaced);
-pub const STATEFUL_SETS: Kind = kind("apps", "StatefulSet", "statefulsets", Scope::Namespaced);
-pub const DAEMON_SETS: Kind = kind("apps", "DaemonSet", "daemonsets", Scope::Namespaced);
-pub const CRON_JOBS: Kind = kind("batch", "CronJob", "cronjobs", Scope::Namespaced);
-pub const JOBS: Kind = kind("batch", "Job", "jobs", Scope::Namespaced);
-pub const REPLICATION_CONTROLLERS: Kind = kind(
-    "",
-    "ReplicationController",
-    "replicationcontrollers",
-    Scope::Namespaced,
-);
+pub const REPLICA_SETS: Kind = kind("apps", "ReplicaSet", "replicasets");
+pub const STATEFUL_SETS: Kind = kind("apps", "StatefulSet", "statefulsets");
+pub const DAEMON_SETS: Kind = kind("apps", "DaemonSet", "daemonsets");
+pub const CRON_JOBS: Kind = kind("batch", "CronJob", "cronjobs");
+pub const JOBS: Kind = kind("batch", "Job", "jobs");
+pub const REPLICATION_CONTROLLERS: Kind =
+    kind("", "ReplicationController", "replicationcontrollers");
 /// The kinds whose controllers create pods, and create them again as long as they exist.
 pub const WORKLOADS: [&Kind; 7] = [
     &DEPLOYMENTS,
@@ -56,55 +52,35 @@ pub const WORKLOADS: [&Kind; 7] = [
     &REPLICATION_CONTROLLERS,
 ];
 /// Priority classes that keep a run's pods from preempting any others.
-pub const PRIORITY_CLASSES: Kind = kind(
-    "scheduling.k8s.io",
-    "PriorityClass",
-    "priorityclasses",
-    Scope::Cluster,
-);
+pub const PRIORITY_CLASSES: Kind =
+    of_cluster("scheduling.k8s.io", "PriorityClass", "priorityclasses");
 /// Runtime classes that select nodes and tolerate taints for their pods.
-pub const RUNTIME_CLASSES: Kind = kind(
-    "node.k8s.io",
-    "RuntimeClass",
-    "runtimeclasses",
-    Scope::Cluster,
-);
+pub const RUNTIME_CLASSES: Kind = of_cluster("node.k8s.io", "RuntimeClass", "runtimeclasses");
 /// Policies that keep all other traffic from pods.
-pub const NETWORK_POLICIES: Kind = kind(
-    "networking.k8s.io",
-    "NetworkPolicy",
-    "networkpolicies",
-    Scope::Namespaced,
-);
+pub const NETWORK_POLICIES: Kind = kind("networking.k8s.io", "NetworkPolicy", "networkpolicies");
 /// The namespace of all runs' Leases.
 pub const LEASE_NAMESPACE: &str = "default";
 /// A run's Lease.
-pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases", Scope::Namespaced);
+pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases");
 
 /// Secrets of fixtures, and copies of pull secrets. They are deleted with their namespaces, and no request lists
 /// them: that would read every secret of the cluster.
-pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
+pub const SECRETS: Kind = kind("", "Secret", "secrets");
 
 /// ConfigMaps of fixtures, which are deleted with their namespaces, too.
-pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespaced);
+pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps");
 
 /// Quotas of fixtures, which are deleted with their namespaces, too.
-pub const QUOTAS: Kind = kind("", "ResourceQuota", "resourcequotas", Scope::Namespaced);
+pub const QUOTAS: Kind = kind("", "ResourceQuota", "resourcequotas");
 
 /// Claims of volumes, which are deleted with their namespaces, too, and the volumes with their claims.
-pub const CLAIMS: Kind = kind(
-    "",
-    "PersistentVolumeClaim",
-    "persistentvolumeclaims",
-    Scope::Namespaced,
-);
+pub const CLAIMS: Kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims");
 
 /// Snapshots of volumes, which are deleted with their namespaces, too. Not every cluster serves them.
 pub const SNAPSHOTS: Kind = kind(
     "snapshot.storage.k8s.io",
     "VolumeSnapshot",
     "volumesnapshots",
-    Scope::Namespaced,
 );
 
 /// Autoscalers of fixtures, which are deleted with their namespaces, too.
@@ -114,7 +90,6 @@ pub const AUTOSCALERS: Kind = Kind {
         "autoscaling",
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
-        Scope::Namespaced,
     )
 };
 
@@ -217,13 +192,22 @@ impl Kind {
     }
 }
 
-const fn kind(group: &'static str, kind: &'static str, plural: &'static str, scope: Scope) -> Kind {
+/// A kind whose objects are in a namespace, in version v1.
+const fn kind(group: &'static str, kind: &'static str, plural: &'static str) -> Kind {
     Kind {
         kind,
         group,
         version: "v1",
         plural,
-        scope,
+        scope: Scope::Namespaced,
+    }
+}
+
+/// A kind whose objects are in none.
+const fn of_cluster(group: &'static str, name: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        scope: Scope::Cluster,
+        ..kind(group, name, plural)
     }
 }
 
