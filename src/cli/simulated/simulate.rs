@@ -4,7 +4,6 @@ use std::path::Path;
 
 use hybrid_sim::{JoinError, JoinOptions, Joined, Loopback, ProductFault, Traces};
 use kube::Client;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
 use winconform_core::report::wrap;
@@ -12,6 +11,7 @@ use winconform_core::text::{counted, printable};
 
 use super::{described, topology, warnings};
 use crate::cli::args::{ClusterArgs, SimulateArgs};
+use crate::cli::commands::run::count_signals;
 use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
@@ -119,19 +119,13 @@ pub(crate) struct Signals {
 
 /// Listens for signals from now on.
 pub(crate) fn on_signals() -> Result<Signals, CliError> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
+    let mut signals = count_signals().map_err(CliError::Signals)?;
     let (halt, cut) = (CancellationToken::new(), CancellationToken::new());
     let inner = [halt.clone(), cut.clone()];
     tokio::spawn(async move {
         for token in inner {
-            tokio::select! {
-                biased;
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
+            // Each signal is a change, whatever it asks for
+            let _ = signals.changed().await;
             token.cancel();
         }
     });
