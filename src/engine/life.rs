@@ -45,12 +45,13 @@ pub struct RunOptions {
 }
 
 /// When a run leaves what it created in the cluster. An interrupted run never does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub enum Keep {
+    /// Remove it, always
     Never,
-    /// Unless its outcome is conformant.
+    /// Leave it unless everything is conformant or the run was interrupted
     OnFailure,
-    /// Whatever its outcome is.
+    /// Leave it unless the run was interrupted
     Always,
 }
 
