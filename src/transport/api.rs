@@ -288,14 +288,7 @@ fn unauthenticated(name: &str, reply: &ApiReply) -> ObservationError {
 }
 
 fn name(request: &ApiRequest) -> String {
-    let verb = match request.verb {
-        Verb::Get => "get",
-        Verb::Create => "create",
-        Verb::Apply => "apply",
-        Verb::Patch => "patch",
-        Verb::Replace => "replace",
-        Verb::Delete => "delete",
-    };
+    let verb: &str = request.verb.into();
     format!("{verb} {}", ApiPath::parse(&request.path))
 }
 

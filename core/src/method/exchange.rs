@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use strum::IntoStaticStr;
 
 use super::container::scenario::moment::Moment;
 use super::container::scenario::steps::Scenario;
@@ -136,6 +137,8 @@ pub struct Play {
 /// What a request does with an object.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verb {
     Get,
     /// POST.
