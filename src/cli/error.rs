@@ -17,13 +17,9 @@ use crate::engine::{JournalError, RunError};
 /// Every error that can end a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    #[error("{0}")]
-    Suites(Diagnostics),
-    #[error("{0}")]
-    Settings(Diagnostics),
-    #[cfg(feature = "demo")]
-    #[error("{0}")]
-    Topology(Diagnostics),
+    /// What is not valid, and the problems in it.
+    #[error("{1}")]
+    Invalid(&'static str, Diagnostics),
     #[error("{0}")]
     Usage(String),
     #[error("read `{}`", path.display())]
@@ -73,11 +69,10 @@ impl CliError {
             #[cfg(feature = "demo")]
             Self::Join(JoinError::Abandoned(_)) | Self::Leave(_) | Self::Cut(_) => 1,
             #[cfg(feature = "demo")]
-            Self::Topology(_) | Self::Join(_) => 2,
+            Self::Join(_) => 2,
             #[cfg(feature = "demo")]
             Self::WhichContext(_) => 20,
-            Self::Suites(_)
-            | Self::Settings(_)
+            Self::Invalid(..)
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
@@ -106,12 +101,7 @@ impl CliError {
     /// The error with its causes, each once, fit for a terminal.
     pub(crate) fn render(&self) -> String {
         let problems = match self {
-            Self::Suites(problems) => Some(("the suites are not valid", problems)),
-            #[cfg(feature = "demo")]
-            Self::Topology(problems) => Some(("the topology is not valid", problems)),
-            Self::Settings(problems) => {
-                Some(("the configuration or the arguments are not valid", problems))
-            }
+            Self::Invalid(what, problems) => Some((*what, problems)),
             Self::Run(RunError::Configuration(problems)) => {
                 Some(("the configuration does not fit this cluster", problems))
             }

@@ -43,8 +43,14 @@ pub(crate) fn load(
 ) -> Result<Settings, CliError> {
     let mut problems = Vec::new();
     let settings = collect(config, select, suites, &mut problems)?;
-    Diagnostics::check(problems).map_err(CliError::Settings)?;
+    check(problems)?;
     Ok(settings)
+}
+
+/// Reports the problems of settings and arguments, if there are any.
+pub(crate) fn check(problems: Vec<Diagnostic>) -> Result<(), CliError> {
+    let what = "the configuration or the arguments are not valid";
+    Diagnostics::check(problems).map_err(|problems| CliError::Invalid(what, problems))
 }
 
 /// The same, with the problems added to others.

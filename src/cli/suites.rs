@@ -24,7 +24,8 @@ pub(crate) fn load(folder: Option<&Path>) -> Result<Suites, CliError> {
             files
         }
     };
-    Suites::read(files).map_err(CliError::Suites)
+    let invalid = |problems| CliError::Invalid("the suites are not valid", problems);
+    Suites::read(files).map_err(invalid)
 }
 
 fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {

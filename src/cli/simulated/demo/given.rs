@@ -2,7 +2,7 @@
 
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
-use winconform_core::document::{Diagnostic, Diagnostics, Place, did_you_mean};
+use winconform_core::document::{Diagnostic, Place, did_you_mean};
 use winconform_core::suite::Suites;
 
 use crate::cli::args::DemoArgs;
@@ -37,7 +37,7 @@ pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     }
     let on = valid.then_some(&topology);
     let faults = faults(&args.faults, on, &mut problems);
-    Diagnostics::check(problems).map_err(CliError::Settings)?;
+    settings::check(problems)?;
     Ok(Given {
         topology,
         faults,

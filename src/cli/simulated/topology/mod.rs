@@ -22,7 +22,8 @@ use crate::cli::simulated::described;
 pub(crate) fn load(given: &str) -> Result<Topology, CliError> {
     let mut problems = Vec::new();
     let topology = look(given, &mut problems)?;
-    Diagnostics::check(problems).map_err(CliError::Topology)?;
+    let invalid = |problems| CliError::Invalid("the topology is not valid", problems);
+    Diagnostics::check(problems).map_err(invalid)?;
     Ok(topology)
 }
 
@@ -33,11 +34,8 @@ pub(crate) fn look(given: &str, problems: &mut Vec<Diagnostic>) -> Result<Topolo
     }
     let path = Path::new(given);
     if path.symlink_metadata().is_ok() {
-        return Ok(decoded(
-            given,
-            &read_bounded(path, "topology", LARGEST)?,
-            problems,
-        ));
+        let text = read_bounded(path, "topology", LARGEST)?;
+        return Ok(read(given, &text, problems).1);
     }
     let names: Vec<_> = NamedTopology::ALL.iter().map(|known| known.name).collect();
     let message = format!("`{given}` is neither a topology that is known nor a file");
@@ -65,10 +63,6 @@ pub(crate) fn catalogue(width: usize) -> String {
         Some(described(known.name, 17, &what, width))
     });
     known.flatten().collect::<Vec<_>>().join("\n") + "\n"
-}
-
-fn decoded(file: &str, text: &str, problems: &mut Vec<Diagnostic>) -> Topology {
-    read(file, text, problems).1
 }
 
 /// Reads what a topology is, and the topology.
@@ -171,7 +165,7 @@ mod tests {
     fn the_example_reads() {
         let mut found = Vec::new();
         let text = include_str!("../../../../docs/topology.yaml");
-        let topology = decoded("docs/topology.yaml", text, &mut found);
+        let (_, topology) = read("docs/topology.yaml", text, &mut found);
         assert_eq!(found, []);
         let nodes = topology.nodes.iter();
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
@@ -192,7 +186,7 @@ mod tests {
         ] {
             let mut found = Vec::new();
             let text = format!("ip-families: {families}\nnodes: [{{name: a, pool: linux}}]\n");
-            decoded("t.yaml", &text, &mut found);
+            read("t.yaml", &text, &mut found);
             let said: Vec<_> = found.iter().map(|found| found.message.as_str()).collect();
             let wrong = ["`ip-families` must be [IPv4] or [IPv4, IPv6]"];
             assert_eq!(said, if taken { &[][..] } else { &wrong }, "{families}");
@@ -208,7 +202,7 @@ mod tests {
                     taints: [{key: os, value: windows, effect: NoExecute}]\n  \
                     handlers: [runhcs-wcow-hypervisor]\n  network: {dsr: true, host-ports: false, forwards-node-ports: false}\n";
         let mut found = Vec::new();
-        let topology = decoded("t.yaml", text, &mut found);
+        let (_, topology) = read("t.yaml", text, &mut found);
         assert_eq!(found, []);
         let nodes = topology.nodes.iter();
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
