@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 use winconform_core::facts::WebhookFact;
 
-use super::read::{Unread, items, list};
+use super::read::{Unread, fold, items, list};
 use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
@@ -32,6 +32,7 @@ const MAKE_PODS: [(&str, &str); 9] = [
 ];
 
 /// The webhooks that matter to a run.
+#[derive(Default)]
 pub(super) struct Webhooks {
     /// The webhooks that see pods, or objects that create pods.
     pub(super) seeing: Vec<WebhookFact>,
@@ -46,16 +47,12 @@ pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
         configurations(api, MUTATING_WEBHOOKS, "MutatingWebhookConfiguration"),
         configurations(api, VALIDATING_WEBHOOKS, "ValidatingWebhookConfiguration"),
     );
-    let entries = mutating?.into_iter().chain(validating?);
-    let (seeing, gmsa): (Vec<_>, Vec<_>) = entries.unzip();
-    let gmsa = gmsa.into_iter().flatten();
-    let (mut gmsa, everywhere): (Vec<_>, Vec<_>) = gmsa.unzip();
-    gmsa.dedup();
-    Ok(Webhooks {
-        seeing: seeing.concat(),
-        gmsa,
-        gmsa_everywhere: everywhere.contains(&true),
-    })
+    let (mut all, validating) = (mutating?, validating?);
+    all.seeing.extend(validating.seeing);
+    all.gmsa.extend(validating.gmsa);
+    all.gmsa.dedup();
+    all.gmsa_everywhere |= validating.gmsa_everywhere;
+    Ok(all)
 }
 
 /// The policies that a binding puts into force.
@@ -72,27 +69,24 @@ pub(super) fn path(resource: &str) -> String {
     format!("{GROUP}/v1/{resource}")
 }
 
-async fn configurations(
-    api: &Api,
-    resource: &str,
-    kind: &str,
-) -> Result<Vec<(Vec<WebhookFact>, Option<(String, bool)>)>, Unread> {
-    list(api, &path(resource), |object| {
+async fn configurations(api: &Api, resource: &str, kind: &str) -> Result<Webhooks, Unread> {
+    fold(api, &path(resource), "", |all: &mut Webhooks, object| {
         let configuration = word(&object["metadata"]["name"]);
-        let webhooks = items(&object["webhooks"]);
-        // kubernetes-sigs/windows-gmsa charts/gmsa/templates
-        let gmsa = webhooks.clone().filter(|webhook| {
-            webhook["name"]
-                .as_str()
-                .is_some_and(|name| name.contains("windows-gmsa"))
-        });
-        let gmsa: Vec<_> = gmsa.map(sees_new_pods_everywhere).collect();
-        let seeing = webhooks.filter_map(|webhook| {
+        for webhook in items(&object["webhooks"]) {
+            let name = word(&webhook["name"]);
+            // kubernetes-sigs/windows-gmsa charts/gmsa/templates
+            if name.contains("windows-gmsa") {
+                all.gmsa.push(configuration.clone());
+                all.gmsa_everywhere |= sees_new_pods_everywhere(webhook);
+            }
             let resources = matched(&webhook["rules"], &Json::Null);
-            (!resources.is_empty()).then(|| WebhookFact {
+            if resources.is_empty() {
+                continue;
+            }
+            all.seeing.push(WebhookFact {
                 kind: kind.to_owned(),
                 configuration: configuration.clone(),
-                name: word(&webhook["name"]),
+                name,
                 mutates: resource == MUTATING_WEBHOOKS,
                 resources,
                 failure_policy: failure_policy(webhook),
@@ -100,14 +94,8 @@ async fn configurations(
                     webhook["sideEffects"].as_str(),
                     Some("None" | "NoneOnDryRun")
                 ),
-            })
-        });
-        let seeing = seeing.collect();
-        let is_gmsa = !gmsa.is_empty();
-        Some((
-            seeing,
-            is_gmsa.then(|| (configuration, gmsa.contains(&true))),
-        ))
+            });
+        }
     })
     .await
 }
