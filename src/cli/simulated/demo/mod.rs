@@ -37,23 +37,6 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// How long the cluster's own pods may take to run, since a fault may prevent it.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// The number of nodes from which a demo takes more than seconds.
-const MANY: usize = 500;
-
-/// The most that these nodes may take, to show before the run. Whole runs with 200, 1,000 and 4,000 nodes
-/// took 18, 40 and 155 s and 282, 393 and 631 MiB, without `--release`.
-fn estimate(nodes: usize) -> Option<String> {
-    if nodes < MANY {
-        return None;
-    }
-    let seconds = 9 + nodes * 37 / 1000;
-    let memory = 330 + nodes * 80 / 1024;
-    Some(format!(
-        "{nodes} nodes may take {} of one processor's time and {memory} MiB of memory; Ctrl-C ends it.\n",
-        counted(seconds.div_ceil(60), "minute"),
-    ))
-}
-
 /// Builds the runtime. In memory all tasks run on one thread, whose clock advances when all of them wait,
 /// unless the pace is that of real time.
 pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
@@ -76,9 +59,6 @@ pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     let given = given::read(&args)?;
     if let Some(port) = args.serve {
         return Box::pin(serve::run(port, args.kubeconfig, given, screen)).await;
-    }
-    if let Some(notice) = estimate(given.topology.nodes.len()) {
-        screen.complain(&notice);
     }
     Box::pin(in_memory(&args, given, screen)).await
 }
@@ -210,18 +190,4 @@ async fn checked(
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     drop(progress);
     reported(&journal, finished, out, (&shown, baseline), screen).map(|end| end.exit.code())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_many_nodes_take_is_told_beforehand() {
-        assert_eq!(estimate(MANY - 1), None);
-        assert_eq!(
-            estimate(10_000).expect("they are many"),
-            "10000 nodes may take 7 minutes of one processor's time and 1111 MiB of memory; Ctrl-C ends it.\n"
-        );
-    }
 }
