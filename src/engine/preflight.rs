@@ -35,6 +35,5 @@ pub async fn survey(
         uses,
         shortages,
         answers,
-        ahead: cluster.api.clock.ahead(),
     })
 }

@@ -12,7 +12,6 @@ use winconform_core::method::{
 };
 
 use super::attempt::{Failure, Form, send_once};
-use super::clock::ServerClock;
 use super::counts::Counts;
 use super::env::Env;
 use super::outage::Outage;
@@ -35,7 +34,6 @@ pub struct Api {
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) execs: Arc<Counts>,
-    pub(crate) clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
     pub(crate) outage: Arc<Outage>,
     /// Whether this clone renews the Lease that the writes of all other clones depend on.
@@ -52,7 +50,6 @@ impl Api {
             limits: Arc::new(limits),
             counts: Arc::default(),
             execs: Arc::default(),
-            clock: Arc::default(),
             fresh: Arc::default(),
             outage: Arc::default(),
             keeps_lease: false,

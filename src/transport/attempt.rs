@@ -7,7 +7,7 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde_json::Value as Json;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
 use winconform_core::text::printable;
 
@@ -110,15 +110,11 @@ pub(crate) async fn send_once(
     answer: Duration,
 ) -> Result<ApiReply, Failure> {
     let (body, limit) = (api.durations.api_body, api.limits.api_body);
-    let (sent, begun) = (api.env().now(), Instant::now());
     let response = match timeout(answer, api.client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),
         Ok(Ok(response)) => response,
     };
-    // The system clock may be set meanwhile, so a monotonic clock measures the round trip
-    let answered = sent.saturating_add(begun.elapsed()).unwrap_or(sent);
-    api.clock.note(response.headers(), sent, answered);
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let read = timeout(body, read_body(response.into_body(), limit));

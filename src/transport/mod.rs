@@ -6,7 +6,6 @@
 
 mod api;
 mod attempt;
-mod clock;
 mod counts;
 mod env;
 mod error_text;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known};
 use winconform_core::fixture::FixtureName;
@@ -77,12 +76,7 @@ fn answers(plan: &Plan, but: &[(Access, Answer)]) -> BTreeMap<Access, Answer> {
 }
 
 /// Reports on a cluster with these answers instead of `Allowed`.
-fn report<T>(
-    facts: &Facts,
-    ahead: Option<i64>,
-    but: &[(Access, Answer)],
-    of: impl FnOnce(&Preflight) -> T,
-) -> T {
+fn report<T>(facts: &Facts, but: &[(Access, Answer)], of: impl FnOnce(&Preflight) -> T) -> T {
     let (suites, config, uses) = (claims::suites(), Config::default(), uses());
     let plan = plan(&suites, facts, &config);
     of(&Preflight {
@@ -92,7 +86,6 @@ fn report<T>(
         plan,
         uses,
         shortages: Vec::new(),
-        ahead: ahead.map(SignedDuration::from_secs),
     })
 }
 
@@ -102,7 +95,7 @@ fn denied() -> Answer {
 
 #[test]
 fn everything_is_granted() {
-    let (text, ready) = report(&runs::facts(), Some(2), &[], |report| {
+    let (text, ready) = report(&runs::facts(), &[], |report| {
         (report.text(100), report.is_ready())
     });
     assert!(ready);
@@ -118,7 +111,7 @@ fn each_lack_says_what_it_costs() {
         (metrics(), denied()),
         (lease(), hostile),
     ];
-    let (text, json, ready) = report(&runs::facts(), Some(-3600), &but, |report| {
+    let (text, json, ready) = report(&runs::facts(), &but, |report| {
         (report.text(80), report.json(), report.is_ready())
     });
     assert!(!ready);
@@ -135,7 +128,7 @@ fn each_lack_says_what_it_costs() {
 fn what_no_check_needs_keeps_none_from_being_run() {
     let ready = |access| {
         let but = [(access, denied())];
-        report(&runs::facts(), None, &but, |report| report.is_ready())
+        report(&runs::facts(), &but, |report| report.is_ready())
     };
     assert!(ready(metrics()));
     for access in [pods(), removal(), lease()] {
@@ -156,9 +149,7 @@ fn a_server_that_ends_no_input_costs_what_runs_in_pods() {
             value: product.map(str::to_owned),
             source: String::new(),
         };
-        report(&facts, None, &[], |report| {
-            (report.text(200), report.is_ready())
-        })
+        report(&facts, &[], |report| (report.text(200), report.is_ready()))
     };
     let (old, ready) = of("v1.29.14", None);
     assert!(!ready && old.contains("would be inconclusive: before Kubernetes 1.30 the server"));
@@ -179,8 +170,6 @@ fn what_is_not_known_is_said() {
         reason: "/api/v1/nodes: status 403: nodes is forbidden: User \"a\" cannot list resource \"nodes\" in API group \"\" at the cluster scope".to_owned(),
     };
     let nodes = objects(AccessVerb::List, "nodes", Place::Cluster);
-    let text = report(&facts, None, &[(nodes, denied())], |report| {
-        report.text(100)
-    });
+    let text = report(&facts, &[(nodes, denied())], |report| report.text(100));
     insta::assert_snapshot!(text);
 }

@@ -48,7 +48,6 @@ impl Preflight {
             "context": self.context,
             "server": self.facts.server,
             "version-expected": self.version_is_expected(),
-            "server-ahead-seconds": self.ahead.map(|ahead| ahead.as_secs_f64()),
             "pools": pools.collect::<Vec<_>>(),
             "shortages": self.shortages.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "permissions": self.answers.iter().map(permission).collect::<Vec<_>>(),

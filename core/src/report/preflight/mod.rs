@@ -1,4 +1,4 @@
-//! What a run could do on a cluster, before it starts: the server, its clock, its nodes, missing permissions
+//! What a run could do on a cluster, before it starts: the server, its nodes, missing permissions
 //! and the checks they cost, and what would be skipped.
 
 mod json;
@@ -6,8 +6,6 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
-
-use jiff::SignedDuration;
 
 use crate::facts::Facts;
 use crate::method::{ErrorKind, SourceKind};
@@ -36,8 +34,6 @@ pub struct Preflight {
     pub shortages: Vec<Shortage>,
     /// The server's answer for each access.
     pub answers: BTreeMap<Access, Answer>,
-    /// How far the server's clock is ahead of ours; `None` when it does not say.
-    pub ahead: Option<SignedDuration>,
 }
 
 /// An access that is not known to be allowed, and the consequences.

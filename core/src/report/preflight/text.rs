@@ -3,17 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use jiff::SignedDuration;
-
 use super::{EXPECTED, Lack, Preflight, Prospect};
 use crate::claims::ClaimId;
 use crate::facts::{Known, Os};
 use crate::plan::{Answer, Check};
 use crate::report::text::layout::{columns, pad, wrap};
 use crate::text::{counted, printable};
-
-/// A preflight does not mention a smaller difference of clocks.
-const TOLERATED: SignedDuration = SignedDuration::from_secs(5);
 
 /// Nodes named in one line.
 const NAMED: usize = 3;
@@ -49,27 +44,6 @@ impl Preflight {
             &format!("{version}{known}, of context `{context}`"),
             width,
         );
-        paragraph(text, "clock   ", &self.clock_words(), width);
-    }
-
-    fn clock_words(&self) -> String {
-        let Some(ahead) = self.ahead else {
-            return "unknown: the server's answers have no date".to_owned();
-        };
-        if ahead.abs() <= TOLERATED {
-            return "the server's agrees with this machine's".to_owned();
-        }
-        let way = if ahead.is_negative() {
-            "behind"
-        } else {
-            "ahead of"
-        };
-        format!(
-            "the server's is {} s {way} this machine's. No verdict and no Lease depends on it; \
-             certificates and tokens may be refused for it, and times in the record are this \
-             machine's",
-            ahead.abs().as_secs()
-        )
     }
 
     fn pools_text(&self, text: &mut String, width: usize) {
