@@ -358,19 +358,17 @@ impl PodWait {
     /// Whether a pod has ended by itself; never, where something else ended it or it does not start.
     pub fn ended(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let status = &pod["status"];
-        let over = matches!(text(&status["phase"]), "Succeeded" | "Failed");
         if unscheduled(pod).is_some() {
             return self.look(pod, now);
         }
-        let not_started = containers(pod).find_map(not_started);
         match self.failed(pod, now) {
-            _ if over && not_started.is_some() => {
-                not_started.map_or(Condition::Done(()), Condition::Never)
-            }
-            _ if over && status["reason"].is_string() => {
-                never(ErrorKind::FixtureFailed, ended(status))
-            }
-            _ if over => Condition::Done(()),
+            _ if is_over(pod) => match containers(pod).find_map(not_started) {
+                Some(error) => Condition::Never(error),
+                None if status["reason"].is_string() => {
+                    never(ErrorKind::FixtureFailed, ended(status))
+                }
+                None => Condition::Done(()),
+            },
             Some(error) => Condition::Never(error),
             None => Condition::NotYet(progress(pod)),
         }
