@@ -27,12 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The number of tries to reach the server.
 const TRIES: u32 = 3;
 
-#[derive(Clone, Debug, Default)]
+/// Which cluster.
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct ConnectOptions {
-    /// The context; it may be left out only if there is exactly one.
-    pub context: Option<String>,
-    /// The kubeconfig; else `$KUBECONFIG`, `~/.kube/config`, or the service account of this pod.
+    /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
+    // Or the service account of this pod
+    #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
+    /// Its context; needed when it has several
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
 }
 
 /// A cluster whose server answers.
