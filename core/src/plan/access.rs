@@ -13,7 +13,7 @@ use crate::facts::PoolName;
 use crate::fixture::FixtureName;
 use crate::method::{
     ApiPath, ApiRequest, Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Request,
-    Test, Verb, slices_of,
+    Served, Test, Verb, slices_of,
 };
 
 /// A verb as authorisers know it.
@@ -311,12 +311,14 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
     let mut ready = run.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let fixture = ReadyFixture {
-        service: Some((address, 80)),
-        name: Some("*".to_owned()),
-        node_port: Some(80),
+        first: Served {
+            service: Some((address, 80)),
+            name: Some("*".to_owned()),
+            node_port: Some(80),
+            headless: Some("*".to_owned()),
+            other_service: Some((address, 80)),
+        },
         more_ports: Vec::new(),
-        headless: Some("*".to_owned()),
-        other_service: Some((address, 80)),
         port: Some(80),
         target_port: Some(80),
         udp: Some(80),
