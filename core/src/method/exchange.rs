@@ -52,12 +52,17 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The items of a list of the API server; any other reply is an error: `otherwise` where it is not of the
-    /// API server.
-    pub(crate) fn items(&self, otherwise: &str) -> Result<&[Json]> {
-        let Self::Api(reply) = self else {
-            return Err(ErrorKind::UnrecognisedOutput.error(otherwise));
-        };
+    /// The answer of the API server; any other reply is an error.
+    pub(super) fn api(&self) -> Result<&ApiReply> {
+        match self {
+            Self::Api(reply) => Ok(reply),
+            _ => Err(another_kind()),
+        }
+    }
+
+    /// The items of a list of the API server; any other reply is an error.
+    pub(super) fn items(&self) -> Result<&[Json]> {
+        let reply = self.api()?;
         let words = reply.message();
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => Ok(items),
@@ -116,6 +121,11 @@ impl Reply {
             }
         })
     }
+}
+
+/// The error for a reply of another kind than the request.
+pub(super) fn another_kind() -> ObservationError {
+    ErrorKind::UnrecognisedOutput.error("an answer of another kind than the request")
 }
 
 /// A container to run a program in.

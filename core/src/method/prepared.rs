@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::error::{ErrorKind, Result};
-use super::exchange::{ApiRequest, HttpGet, HttpReply, Reply, Request};
+use super::exchange::{ApiRequest, HttpGet, HttpReply, Reply, Request, another_kind};
 
 /// The reader of one reply; unrecognised output is an error, never a default.
 type Reader<'a, T> = Box<dyn FnOnce(&Reply) -> Result<T> + Send + 'a>;
@@ -25,28 +25,26 @@ impl<'a, T: 'a> Prepared<'a, T> {
         }
     }
 
-    /// Requests a list; `otherwise` is the error where the reply is not of the API server.
+    /// Requests a list.
     pub(crate) fn list(
         path: String,
-        otherwise: &'static str,
         reader: impl FnOnce(&[Json]) -> Result<T> + Send + 'a,
     ) -> Self {
         let request = Request::Api(ApiRequest::get(path));
-        Self::new(request, move |reply| reader(reply.items(otherwise)?))
+        Self::new(request, move |reply| reader(reply.items()?))
     }
 
-    /// Requests GETs, each with a reply; `to` names the assertion and `requests` its requests, in words.
+    /// Requests GETs, each with a reply.
     pub(crate) fn gets(
         gets: Vec<HttpGet>,
-        [to, requests]: [&'static str; 2],
         reader: impl FnOnce(&[HttpReply]) -> Result<T> + Send + 'a,
     ) -> Self {
         let count = gets.len();
         Self::new(Request::Get(gets), move |reply| {
             let Reply::Get(replies) = reply else {
-                return Err(another_kind(to));
+                return Err(another_kind());
             };
-            reader(of_each(replies, count, requests)?)
+            reader(of_each(replies, count)?)
         })
     }
 
@@ -65,16 +63,11 @@ impl<'a, T: 'a> Prepared<'a, T> {
     }
 }
 
-/// The error for a reply of another kind than the request.
-pub(super) fn another_kind(to: &str) -> super::ObservationError {
-    ErrorKind::UnrecognisedOutput.error(format!("an answer of another kind to {to}"))
-}
-
 /// The replies, if their number is that of the requests.
-pub(super) fn of_each<'r, R>(replies: &'r [R], count: usize, requests: &str) -> Result<&'r [R]> {
+pub(super) fn of_each<'r, R>(replies: &'r [R], count: usize) -> Result<&'r [R]> {
     if replies.len() == count {
         return Ok(replies);
     }
-    let detail = format!("{} replies to {count} {requests}", replies.len());
+    let detail = format!("{} replies to {count} requests", replies.len());
     Err(ErrorKind::UnrecognisedOutput.error(detail))
 }

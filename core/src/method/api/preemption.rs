@@ -59,11 +59,8 @@ impl Method for Preemption {
     ) -> Result<Prepared<'a, PreemptionObservation>> {
         let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
-        let otherwise = "no answer of the API server to a request for events";
         let pool = at.pool_word();
-        Ok(Prepared::list(path, otherwise, move |events| {
-            Ok(read(pool, events))
-        }))
+        Ok(Prepared::list(path, move |events| Ok(read(pool, events))))
     }
 
     fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {

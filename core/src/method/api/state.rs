@@ -146,10 +146,8 @@ impl Method for State {
                 slices_of(namespace, &key.object_name())
             }
         };
-        let (at, otherwise) = (*at, "an HTTP answer to a state assertion");
-        Ok(Prepared::list(path, otherwise, move |items| {
-            read(*query, &at, items)
-        }))
+        let at = *at;
+        Ok(Prepared::list(path, move |items| read(*query, &at, items)))
     }
 
     fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
@@ -518,7 +516,7 @@ mod tests {
             (200, json!([])),
         ] {
             let reply = Reply::Api(ApiReply { status, body });
-            assert!(reply.items("no list").is_err());
+            assert!(reply.items().is_err());
         }
     }
 }

@@ -9,9 +9,9 @@ use super::ContainerOf;
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{ApiReply, Reply, Request};
+use crate::method::exchange::{ApiReply, Request};
 use crate::method::place::Bound;
-use crate::method::prepared::{Prepared, another_kind};
+use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
 use crate::text::{bound, printable};
 
@@ -47,13 +47,14 @@ impl Method for Log {
             "/api/v1/namespaces/{}/pods/{}/log?container={}&tailLines={LINES}",
             pod.namespace, pod.name, pod.container
         );
-        Ok(Prepared::new(Request::Text(path), |reply| match reply {
-            Reply::Api(ApiReply {
-                status: 200,
-                body: Json::String(log),
-            }) => Ok(LogObservation { log: log.clone() }),
-            Reply::Api(reply) => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
-            _ => Err(another_kind("a log")),
+        Ok(Prepared::new(Request::Text(path), |reply| {
+            match reply.api()? {
+                ApiReply {
+                    status: 200,
+                    body: Json::String(log),
+                } => Ok(LogObservation { log: log.clone() }),
+                reply => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
+            }
         }))
     }
 

@@ -12,11 +12,11 @@ use crate::command::{Command, NO, UNSET};
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{ExecReply, ExitStatus, Reply, Request};
+use crate::method::exchange::{ExecReply, ExitStatus, Reply, Request, another_kind};
 use crate::method::fact::FactExpectation;
 use crate::method::failure::Signature;
 use crate::method::place::Bound;
-use crate::method::prepared::{Prepared, another_kind};
+use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
 use crate::text::{bound, exit_code, printable};
 
@@ -78,7 +78,7 @@ impl Method for Program {
         let request = Request::Exec(query.within.place(at), request);
         Ok(Prepared::new(request, move |reply| match reply {
             Reply::Exec(reply) => read(reply, &query.run),
-            _ => Err(another_kind("a program")),
+            _ => Err(another_kind()),
         }))
     }
 

@@ -11,10 +11,10 @@ use crate::fixture::{FixtureName, Need};
 use crate::method::NO_IMAGE;
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{AS_CREATED, ErrorKind, Result};
-use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::exchange::{ApiRequest, Request};
 use crate::method::failure::Signature;
 use crate::method::place::Bound;
-use crate::method::prepared::{Prepared, another_kind};
+use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
 use crate::text::{bound, counted, exit_code, printable};
 
@@ -145,9 +145,7 @@ impl Method for Status {
         };
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, move |reply| {
-            let Reply::Api(reply) = reply else {
-                return Err(another_kind("a status"));
-            };
+            let reply = reply.api()?;
             let of_metrics = query.kind == StatusKind::Metrics;
             match reply.status {
                 200 if !of_metrics || reply.body["kind"] == "PodMetrics" => {

@@ -22,8 +22,8 @@ pub use seen::{
 };
 pub use topic::Topic;
 
-use super::error::{ErrorKind, Result};
-use super::exchange::{Reply, Request};
+use super::error::Result;
+use super::exchange::{Reply, Request, another_kind};
 use super::place::Bound;
 use super::{Assertion, Comparison, Difference, Method, Prepared, Test, Traits};
 use crate::fixture::{FixtureName, Need};
@@ -45,8 +45,7 @@ impl Method for Fact {
         let at = *at;
         Ok(Prepared::new(Request::Facts, move |reply| {
             let Reply::Facts(facts) = reply else {
-                let detail = "another answer than facts to an assertion about facts";
-                return Err(ErrorKind::UnrecognisedOutput.error(detail));
+                return Err(another_kind());
             };
             read::read(topic, &at, facts)
         }))

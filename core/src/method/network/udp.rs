@@ -69,8 +69,7 @@ impl Method for Udp {
                 Os::Linux => format!("no pod of {} is on another node", query.of.as_str()),
             })
         });
-        let words = ["a datagram", "datagrams"];
-        Ok(Prepared::gets(gets, words, move |replies| {
+        Ok(Prepared::gets(gets, move |replies| {
             let each = targets.into_iter().zip(replies);
             let each = each.map(|((pod, port), reply)| {
                 Ok(ReachedTarget {

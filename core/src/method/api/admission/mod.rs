@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::denied::{Denied, lacks_namespace};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
+use crate::method::exchange::{ApiReply, ApiRequest, Request, Verb};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
@@ -103,13 +103,7 @@ impl Method for Admission {
             path: format!("{path}?dryRun=All&fieldValidation=Strict"),
             body: Some(body),
         });
-        Ok(Prepared::new(request, |reply| {
-            let Reply::Api(reply) = reply else {
-                let detail = "an HTTP answer to an admission assertion";
-                return Err(ErrorKind::UnrecognisedOutput.error(detail));
-            };
-            read(query, reply)
-        }))
+        Ok(Prepared::new(request, |reply| read(query, reply.api()?)))
     }
 
     fn needs(query: &AdmissionQuery) -> Vec<(FixtureName, Need)> {

@@ -133,11 +133,8 @@ impl Method for Placement {
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, PlacementObservation>> {
         let path = at.path_of("pods", query.pod.fixture().as_str());
-        let otherwise = "no answer of the API server to a placement assertion";
         let at = *at;
-        Ok(Prepared::list(path, otherwise, move |pods| {
-            read(query.pod, &at, pods)
-        }))
+        Ok(Prepared::list(path, move |pods| read(query.pod, &at, pods)))
     }
 
     fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {

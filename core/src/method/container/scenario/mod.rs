@@ -18,9 +18,9 @@ use crate::facts::Os;
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{Play, Reply, Request};
+use crate::method::exchange::{Play, Reply, Request, another_kind};
 use crate::method::place::Bound;
-use crate::method::prepared::{Prepared, another_kind};
+use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -53,7 +53,7 @@ impl Method for OverTime {
         };
         Ok(Prepared::new(Request::Play(play), |reply| match reply {
             Reply::Played(moments) => Ok(moments.clone()),
-            _ => Err(another_kind("a scenario")),
+            _ => Err(another_kind()),
         }))
     }
 

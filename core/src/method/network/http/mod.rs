@@ -147,8 +147,7 @@ impl Method for Http {
         let aims = query.target.aims(query.of, query.through, at)?;
         let asks_cluster = query.target.name_of_the_cluster(at).is_some();
         let gets = aims.each.iter().map(|aim| aim.get.clone()).collect();
-        let words = ["an HTTP assertion", "requests over HTTP"];
-        Ok(Prepared::gets(gets, words, move |replies| {
+        Ok(Prepared::gets(gets, move |replies| {
             read(query.target, aims, asks_cluster, replies)
         }))
     }

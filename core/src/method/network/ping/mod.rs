@@ -12,10 +12,10 @@ use super::http::Target;
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{Host, PingReply, Reply, Request};
+use crate::method::exchange::{Host, PingReply, Reply, Request, another_kind};
 use crate::method::failure::{FailureClass, Signature};
 use crate::method::place::Bound;
-use crate::method::prepared::{Prepared, another_kind, of_each};
+use crate::method::prepared::{Prepared, of_each};
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
 
@@ -65,9 +65,9 @@ impl Method for Ping {
         let request = Request::Ping(addresses.collect());
         Ok(Prepared::new(request, move |reply| {
             let Reply::Ping(replies) = reply else {
-                return Err(another_kind("a ping"));
+                return Err(another_kind());
             };
-            let replies = of_each(replies, targets.len(), "pings")?;
+            let replies = of_each(replies, targets.len())?;
             let each = targets.into_iter().zip(replies);
             let each = each.map(|((address, target), reply)| {
                 let answer = read(address, reply)?;
