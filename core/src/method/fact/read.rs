@@ -68,30 +68,11 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
 
 fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>> {
     let subjects = nodes(at, facts)?.into_iter().map(|node| {
-        let saw = match of_node(topic, node, facts) {
-            Ok(saw) => saw,
-            // Other nodes may decide the comparison
-            Err(Lack::OfNode(reason)) => Observed::Untold(reason),
-            Err(Lack::OfCluster(error)) => return Err(error),
-        };
         let name = node.name.clone();
+        let saw = of_node(topic, node, facts)?;
         Ok(Subject { name, saw })
     });
     subjects.collect()
-}
-
-/// Why the topic cannot be read for a node.
-enum Lack {
-    /// The node does not report it in a known form.
-    OfNode(String),
-    /// A fact that every node is compared with is unknown.
-    OfCluster(ObservationError),
-}
-
-impl From<ObservationError> for Lack {
-    fn from(error: ObservationError) -> Self {
-        Self::OfCluster(error)
-    }
 }
 
 /// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
@@ -145,32 +126,38 @@ pub(super) fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f Node
     }
 }
 
-fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, Lack> {
+/// What a node shows; [`Observed::Untold`] where it does not report it in a known form, since other nodes may
+/// decide the comparison. An error where a fact is unknown that every node is compared with.
+fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed> {
     let details = &node.details;
     Ok(match topic {
         Topic::Labels => Observed::Labels(labels(node)),
-        Topic::Builds => Observed::Build {
-            build: node
-                .build
-                .ok_or_else(|| untold("kernelVersion", &details.kernel))?,
-            kubernetes: server(facts)?,
+        Topic::Builds => match node.build {
+            Some(build) => Observed::Build {
+                build,
+                kubernetes: server(facts)?,
+            },
+            None => untold("kernelVersion", &details.kernel),
         },
         Topic::Runtimes => {
             let version = details.runtime.split_once("://");
             if version.is_none_or(|(_, version)| numbers(version).is_none()) {
-                return Err(untold("containerRuntimeVersion", &details.runtime));
+                return Ok(untold("containerRuntimeVersion", &details.runtime));
             }
             Observed::Runtime {
                 runtime: details.runtime.clone(),
                 kubelet: details.kubelet.clone(),
             }
         }
-        Topic::Kubelets => Observed::Kubelet {
-            kubelet: kubelet(node)?,
-            server: server(facts)?,
+        Topic::Kubelets => match numbers(&details.kubelet) {
+            Some(_) => Observed::Kubelet {
+                kubelet: details.kubelet.clone(),
+                server: server(facts)?,
+            },
+            None => untold("kubeletVersion", &details.kubelet),
         },
         Topic::Taints => Observed::Taints(details.all_taints.iter().map(spelled).collect()),
-        Topic::Resources => Observed::Resources(resources(node)?),
+        Topic::Resources => resources(node).map_or_else(Observed::Untold, Observed::Resources),
         Topic::MemoryPressure => Observed::MemoryPressure {
             status: details
                 .condition("MemoryPressure")
@@ -185,17 +172,18 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
         Topic::Images(names) => images(names, node, facts),
         Topic::Provisioning => {
             let ready = details.condition("Ready").filter(|c| c.status == "True");
-            let times = ready.map(|condition| {
-                let times = condition.since.zip(details.created);
-                times.ok_or_else(|| untold("creation or since when it is Ready", ""))
-            });
-            let times = times.transpose()?;
-            Observed::Provisioned(times.map(|(since, of)| since.duration_since(of).as_secs()))
+            match ready.map(|condition| condition.since.zip(details.created)) {
+                None => Observed::Provisioned(None),
+                Some(Some((since, of))) => {
+                    Observed::Provisioned(Some(since.duration_since(of).as_secs()))
+                }
+                Some(None) => untold("creation or since when it is Ready", ""),
+            }
         }
-        Topic::Clocks => {
-            let ahead = details.clock_ahead;
-            Observed::Clock(ahead.ok_or_else(|| untold("its heartbeat, or its arrival", ""))?)
-        }
+        Topic::Clocks => match details.clock_ahead {
+            Some(ahead) => Observed::Clock(ahead),
+            None => untold("its heartbeat, or its arrival", ""),
+        },
         Topic::Readiness => {
             let ready = details.condition("Ready");
             Observed::Ready {
@@ -204,7 +192,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
             }
         }
         Topic::Kernels => match details.kernel.as_str() {
-            "" => return Err(untold("kernelVersion", "")),
+            "" => untold("kernelVersion", ""),
             version => Observed::Kernel {
                 version: version.to_owned(),
                 os_image: details.os_image.clone(),
@@ -213,7 +201,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
         Topic::Updates => {
             let says_nothing = unsaid("kernelVersion", &details.kernel);
             let Some(build) = node.build else {
-                return Err(Lack::OfNode(says_nothing));
+                return Ok(Observed::Untold(says_nothing));
             };
             let revision = details.kernel.split(['.', ' ']).nth(3);
             let revision = revision.and_then(|text| text.parse().ok());
@@ -232,25 +220,17 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
             }
         }
         // These topics are not about single nodes
-        _ => return Err(unknown("no node says it").into()),
+        _ => return Err(unknown("no node says it")),
     })
 }
 
-/// The lack of a value that the node does not report in a known form.
-fn untold(what: &str, value: &str) -> Lack {
-    Lack::OfNode(unsaid(what, value))
+/// A value that the node does not report in a known form.
+fn untold(what: &str, value: &str) -> Observed {
+    Observed::Untold(unsaid(what, value))
 }
 
 fn unsaid(what: &str, value: &str) -> String {
     format!("{what} is `{value}`, which says nothing")
-}
-
-fn kubelet(node: &NodeFact) -> Result<String, Lack> {
-    let version = &node.details.kubelet;
-    match numbers(version) {
-        Some(_) => Ok(version.clone()),
-        None => Err(untold("kubeletVersion", version)),
-    }
 }
 
 fn server(facts: &Facts) -> Result<String> {
@@ -287,9 +267,9 @@ fn spelled(taint: &serde_json::Value) -> String {
 }
 
 /// The resources that both capacity and allocatable list; memory must be one of them.
-fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack> {
+fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, String> {
     let read = |name: &str, text: &str| {
-        Quantity::parse(text).ok_or_else(|| untold(&format!("its {name}"), text))
+        Quantity::parse(text).ok_or_else(|| unsaid(&format!("its {name}"), text))
     };
     let mut seen = BTreeMap::new();
     for (name, capacity) in &node.details.capacity {
@@ -304,7 +284,7 @@ fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack
     }
     match seen.contains_key("memory") {
         true => Ok(seen),
-        false => Err(untold("its memory", "")),
+        false => Err(unsaid("its memory", "")),
     }
 }
 
