@@ -19,17 +19,10 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
         return Comparison::NotApplicable(absent.clone());
     }
     let targets = seen.targets.iter();
-    let met: BTreeSet<_> = seen
-        .targets
-        .iter()
-        .filter_map(|it| it.by.as_ref())
-        .collect();
+    let met: BTreeSet<_> = targets.clone().filter_map(|it| it.by.as_ref()).collect();
     // Which of several pods is the wrong one, nothing says
     let is_split = seen.one && met.len() > 1;
-    let each = targets.map(|target| match is_split {
-        true => one(expectation, &foreign(target)),
-        false => one(expectation, target),
-    });
+    let each = targets.map(|target| one(expectation, &target.answer, target.foreign || is_split));
     let each: Vec<_> = each.collect();
     let difference = Difference {
         expected: expected(expectation, seen),
@@ -41,29 +34,23 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
     }
 }
 
-/// The same answer as one of another pod.
-fn foreign(seen: &ObservedTarget) -> ObservedTarget {
-    ObservedTarget {
-        foreign: true,
-        ..seen.clone()
-    }
-}
-
-fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
+fn one(expectation: &HttpExpectation, answer: &HttpAnswer, foreign: bool) -> Each {
     match expectation {
-        HttpExpectation::Answers { status, body } => match failure(seen, *status, body) {
-            None => Each::Met,
-            Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Unexpected,
-            Some(_) => Each::NotMet,
-        },
-        HttpExpectation::Reached => match &seen.answer {
-            HttpAnswer::Answered { .. } if seen.foreign => Each::Unexpected,
+        HttpExpectation::Answers { status, body } => {
+            match failure(answer, foreign, *status, body) {
+                None => Each::Met,
+                Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Unexpected,
+                Some(_) => Each::NotMet,
+            }
+        }
+        HttpExpectation::Reached => match answer {
+            HttpAnswer::Answered { .. } if foreign => Each::Unexpected,
             HttpAnswer::Answered { .. } => Each::Met,
             HttpAnswer::Failed { .. } => Each::NotMet,
         },
         HttpExpectation::Resolved | HttpExpectation::Unresolved => {
             let resolved = !matches!(
-                &seen.answer,
+                answer,
                 HttpAnswer::Failed { class, .. } if *class == FailureClass::Dns
             );
             match resolved == (*expectation == HttpExpectation::Resolved) {
@@ -75,7 +62,7 @@ fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
             classes,
             status,
             instead_of,
-        } => match failure(seen, *status, instead_of) {
+        } => match failure(answer, foreign, *status, instead_of) {
             None => Each::NotMet,
             Some(class) if classes.contains(&class) => Each::Met,
             Some(_) => Each::Unexpected,
@@ -85,10 +72,10 @@ fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
 
 /// How an observation falls short of an answer of the right pod with `marker`; `None` when it
 /// does not.
-fn failure(seen: &ObservedTarget, wanted: u16, marker: &str) -> Option<FailureClass> {
-    match &seen.answer {
+fn failure(answer: &HttpAnswer, foreign: bool, wanted: u16, marker: &str) -> Option<FailureClass> {
+    match answer {
         HttpAnswer::Answered { status, body } if *status == wanted => {
-            let right = !seen.foreign && body.contains(marker);
+            let right = !foreign && body.contains(marker);
             (!right).then_some(FailureClass::WrongAnswer)
         }
         // A page in place of an expected refusal comes from another server
