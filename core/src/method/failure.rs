@@ -137,19 +137,20 @@ pub enum Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, classes): (_, Vec<_>) = match self {
-            Self::Failure(classes) => {
-                let words = classes.iter().map(|class| class.as_str());
-                ("failure by", words.collect())
-            }
+        match self {
+            Self::Failure(classes) => write!(f, "failure by {}", one_of(classes)),
             Self::NotStarted(classes) => {
-                let words = classes.iter().map(|class| class.as_str());
-                ("a container that does not start:", words.collect())
+                write!(f, "a container that does not start: {}", one_of(classes))
             }
-            Self::Pending(by) => return write!(f, "a pod that stays Pending: {}", by.as_str()),
-            Self::Has(fields) => return write!(f, "an object with {fields}"),
-            Self::Ends(ending) => return write!(f, "a program that ends with {ending}"),
-        };
-        write!(f, "{what} {}", classes.join(" or "))
+            Self::Pending(by) => write!(f, "a pod that stays Pending: {}", by.as_str()),
+            Self::Has(fields) => write!(f, "an object with {fields}"),
+            Self::Ends(ending) => write!(f, "a program that ends with {ending}"),
+        }
     }
+}
+
+/// The words of classes, one of which is meant.
+pub(super) fn one_of<T: Copy + Into<&'static str>>(classes: &BTreeSet<T>) -> String {
+    let words: Vec<&str> = classes.iter().map(|&class| class.into()).collect();
+    words.join(" or ")
 }

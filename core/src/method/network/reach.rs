@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::method::compare::Each;
-use crate::method::failure::{FailureClass, Signature};
+use crate::method::failure::{FailureClass, Signature, one_of};
 use crate::method::{Comparison, Difference};
 use crate::text::printable;
 
@@ -35,10 +35,7 @@ impl fmt::Display for ReachExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers => f.write_str("an answer"),
-            Self::Fails(classes) => {
-                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-                write!(f, "failure by {}", words.join(" or "))
-            }
+            Self::Fails(classes) => write!(f, "failure by {}", one_of(classes)),
         }
     }
 }

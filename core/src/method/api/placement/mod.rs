@@ -25,7 +25,7 @@ use self::tolerate::has_untolerated;
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::failure::{Hindrance, Signature, StartFailure};
+use crate::method::failure::{Hindrance, Signature, StartFailure, one_of};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
@@ -78,8 +78,7 @@ impl fmt::Display for PlacementExpectation {
             Self::Pending(Hindrance::Selector | Hindrance::Other) => "kept Pending",
             Self::Starts => "all its containers start",
             Self::NotStarted(classes) => {
-                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-                return write!(f, "a container does not start: {}", words.join(" or "));
+                return write!(f, "a container does not start: {}", one_of(classes));
             }
         })
     }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::HttpReply;
-use crate::method::failure::{FailureClass, Signature};
+use crate::method::failure::{FailureClass, Signature, one_of};
 use crate::method::network::curl;
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
@@ -84,10 +84,7 @@ impl fmt::Display for HttpExpectation {
             Self::Reached => f.write_str("an answer from the intended target"),
             Self::Resolved => f.write_str("a name that resolves"),
             Self::Unresolved => f.write_str("a name that does not resolve"),
-            Self::Fails { classes, .. } => {
-                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-                write!(f, "failure by {}", words.join(" or "))
-            }
+            Self::Fails { classes, .. } => write!(f, "failure by {}", one_of(classes)),
         }
     }
 }
