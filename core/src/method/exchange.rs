@@ -264,6 +264,26 @@ pub struct ExecReply {
 }
 
 impl ExecReply {
+    /// Splits the output of a session at these markers, one after the other: what is before each, and the rest of its
+    /// line. It counts them, since an exec can lose output and still end with 0 (kubernetes#124571).
+    pub(super) fn split(&self, markers: &[String]) -> Result<Vec<(&str, &str)>> {
+        let mut rest = self.stdout.as_str();
+        let mut parts = Vec::with_capacity(markers.len());
+        for (index, marker) in markers.iter().enumerate() {
+            let Some((before, after)) = rest.split_once(marker) else {
+                let why = format!("{index} of {} results are there", markers.len());
+                return Err(self.unrecognised(&why));
+            };
+            let (line, after) = after.split_once('\n').unwrap_or((after, ""));
+            parts.push((before, line.trim_end()));
+            rest = after;
+        }
+        match rest.trim().is_empty() {
+            true => Ok(parts),
+            false => Err(self.unrecognised("output after the last result")),
+        }
+    }
+
     /// The error for output of another form than expected; it quotes both streams.
     pub(crate) fn unrecognised(&self, why: &str) -> ObservationError {
         let detail = format!(

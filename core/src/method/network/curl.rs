@@ -62,10 +62,8 @@ pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
     fit.max(1).min(gets.len())
 }
 
-/// Splits a session's output into the replies, one per target, in their order. It counts the result lines and
-/// checks the URL in each, since an exec can lose output and still end with 0 (kubernetes#124571).
+/// Splits a session's output into the replies, one per target, in their order; it checks the URL in each result.
 pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<HttpReply>> {
-    let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) if is_missing(text) => {
             return Err(ErrorKind::ToolMissing.error(text.clone()));
@@ -74,7 +72,7 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
             return Err(ErrorKind::ExecTransport.error(text.clone()));
         }
         // 2 means that curl refused its options and sent nothing
-        ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
+        ExitStatus::Code(2) => return Err(reply.unrecognised("curl refused its options")),
         // 126 and 127 come from a shell or runc; 1 comes from cmd in a HostProcess exec, or says that the
         // curl before the pings failed
         ExitStatus::Code(1 | 126 | 127)
@@ -85,33 +83,19 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
         }
         ExitStatus::Code(_) => {}
     }
-    let marker = format!("\n@@{token} ");
-    let mut rest = reply.stdout.as_str();
-    let mut transfers = Vec::with_capacity(gets.len());
-    for (index, get) in gets.iter().enumerate() {
-        let Some((body, after)) = rest.split_once(&marker) else {
-            return Err(unrecognised(format!(
-                "{} of {} results are there",
-                index,
-                gets.len()
-            )));
-        };
-        let (line, after) = after.split_once('\n').unwrap_or((after, ""));
-        let transfer = Transfer::read(body, line.trim_end(), &get.url())
-            .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
-        transfers.push(transfer);
-        rest = after;
-    }
-    if !rest.trim().is_empty() {
-        return Err(unrecognised("output after the last result".to_owned()));
-    }
-    let misfit = || unrecognised("messages that do not fit the results".to_owned());
+    let parts = reply.split(&vec![format!("\n@@{token} "); gets.len()])?;
+    let transfers = parts.into_iter().zip(gets).map(|((body, line), get)| {
+        let wrong = || reply.unrecognised(&format!("result line `{}`", printable(line)));
+        Transfer::read(body, line, &get.url()).ok_or_else(wrong)
+    });
+    let transfers: Vec<_> = transfers.collect::<Result<_>>()?;
+    let misfit = || reply.unrecognised("messages that do not fit the results");
     let messages = messages(&transfers, &reply.stderr).ok_or_else(misfit)?;
     // A second check: the code of a serial session is that of its last transfer
     let last = messages.last().and_then(Option::as_ref);
     if reply.exit != ExitStatus::Code(last.map_or(0, |(code, _)| i64::from(*code))) {
         let detail = format!("{:?} does not fit the last result", reply.exit);
-        return Err(unrecognised(detail));
+        return Err(reply.unrecognised(&detail));
     }
     let replies = transfers.into_iter().zip(messages);
     let replies = replies.map(|(transfer, message)| transfer.reply(message));

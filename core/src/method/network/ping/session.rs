@@ -44,41 +44,29 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)>
     Ok((part(before, code), part(after, 0)))
 }
 
-/// Splits a session's output into replies, one per target; it counts them, since an exec can lose output and
-/// still end with 0 (kubernetes#124571).
+/// Splits a session's output into replies, one per target.
 pub fn split(targets: &[IpAddr], token: &Token, reply: &ExecReply) -> Result<Vec<PingReply>> {
-    let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) => {
             return Err(ErrorKind::ExecTransport.error(text.clone()));
         }
         ExitStatus::Code(0) => {}
         ExitStatus::Code(code) => {
-            return Err(unrecognised(format!("the session ended with {code}")));
+            return Err(reply.unrecognised(&format!("the session ended with {code}")));
         }
     }
-    let mut rest = reply.stdout.as_str();
-    let mut replies = Vec::with_capacity(targets.len());
-    for index in 0..targets.len() {
-        let marker = format!("@@{token} {index} ");
-        let parts = rest.split_once(&marker);
-        let (text, after) = parts.ok_or_else(|| {
-            unrecognised(format!("{index} of {} results are there", targets.len()))
-        })?;
-        let (code, after) = after.split_once('\n').unwrap_or((after, ""));
-        let answered = match code.trim_end() {
+    let markers = (0..targets.len()).map(|index| format!("@@{token} {index} "));
+    let parts = reply.split(&markers.collect::<Vec<_>>())?.into_iter();
+    let replies = parts.map(|(text, code)| {
+        let answered = match code {
             "0" => true,
             "1" => false,
-            _ => return Err(unrecognised(format!("result `{}`", printable(code)))),
+            _ => return Err(reply.unrecognised(&format!("result `{}`", printable(code)))),
         };
         let text = text.to_owned();
-        replies.push(PingReply { answered, text });
-        rest = after;
-    }
-    match rest.trim().is_empty() {
-        true => Ok(replies),
-        false => Err(unrecognised("output after the last result".to_owned())),
-    }
+        Ok(PingReply { answered, text })
+    });
+    replies.collect()
 }
 
 #[cfg(test)]
