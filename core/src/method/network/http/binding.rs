@@ -9,6 +9,7 @@ use crate::fixture::{FixtureName, Serves};
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::Host;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
+use crate::text::printable;
 
 /// A fixture as a target.
 pub(super) struct Binding<'b, 'a> {
@@ -17,7 +18,7 @@ pub(super) struct Binding<'b, 'a> {
     /// The fixture whose Services lead to it, and that one as it is ready: itself, if no other is named.
     through: FixtureName,
     pub(super) serving: &'a ReadyFixture,
-    pub(super) at: &'b Bound<'a>,
+    at: &'b Bound<'a>,
 }
 
 impl<'b, 'a> Binding<'b, 'a> {
@@ -173,6 +174,26 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
+    /// The request to the load balancer of a fixture. From inside the cluster, one that traffic does not
+    /// bypass says nothing of the cluster: the load balancer decides whether it admits its own backends (AWS,
+    /// "Network Load Balancer troubleshooting": none without loopback).
+    pub(super) fn balancer(&self) -> Result<Aims<'a>> {
+        let (_, port) = self.address()?;
+        let balancer = &self.at.fixture(FixtureName::LOAD_BALANCER)?.balancer;
+        let lacks = || self.lacks("load balancer's address");
+        let balancer = balancer.as_ref().ok_or_else(lacks)?;
+        let within = self.at.from.is_none_or(|from| from.prober().is_some());
+        if within && !balancer.short_cut {
+            let at = printable(&balancer.at);
+            let absent = format!("from within, {at} is the load balancer's own matter");
+            return Ok(Aims::none(absent));
+        }
+        let host = Host::parse(&balancer.at);
+        let host = host.ok_or_else(|| self.lacks("load balancer's address that is one"))?;
+        let shown = format!("load balancer {host}");
+        Ok(Aims::from_each([self.to(shown, host, port)]))
+    }
+
     /// Whether a node should forward the fixture's NodePort, whatever the network: it runs Linux, or a pod of
     /// the Service.
     fn forwards(&self, node: &PoolNode) -> bool {
@@ -286,7 +307,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         fixtures.any(|(_, fixture)| self.has(node, &fixture.pods))
     }
 
-    pub(super) fn address(&self) -> Result<(IpAddr, u16)> {
+    fn address(&self) -> Result<(IpAddr, u16)> {
         let service = self.served()?.service;
         service.ok_or_else(|| lacks(self.through, "Service address"))
     }
@@ -295,7 +316,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         self.serving.served(self.at.family)
     }
 
-    pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
+    fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
         Aim {
             by: match self.of.serves() {
                 Some(Serves::Page) => &[],
@@ -312,7 +333,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    pub(super) fn lacks(&self, what: &str) -> ObservationError {
+    fn lacks(&self, what: &str) -> ObservationError {
         lacks(self.of, what)
     }
 }

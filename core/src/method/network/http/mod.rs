@@ -4,7 +4,6 @@
 //! comes from. One assertion may have several targets; it holds where all do.
 
 mod aims;
-mod balanced;
 mod binding;
 mod compare;
 mod sample;
