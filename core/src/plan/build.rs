@@ -242,7 +242,7 @@ impl Surroundings<'_> {
         let clause = match (
             case.over.across,
             // A DaemonSet has a pod on a single node, too
-            needs.any(|(name, _)| name.is_on_each_node() && !name.has_daemon_set()),
+            needs.any(|(name, _)| name.is_on_each_node() && name.object("DaemonSet").is_none()),
         ) {
             (Across::Nodes, _) => "which its prober observes from",
             (Across::Pool | Across::Pools, true) => "which all its samples run on",

@@ -47,7 +47,8 @@ impl Surroundings<'_> {
                 if fixture.needs_linux() && linux.is_none_or(|linux| linux.nodes.is_empty()) {
                     return Some(self.no_usable(&PoolName::linux()));
                 }
-                if let (true, Some(handlers)) = (fixture.has_runtime_class(), &pool.handlers)
+                if let (true, Some(handlers)) =
+                    (fixture.object("RuntimeClass").is_some(), &pool.handlers)
                     && pool.handler().is_none()
                 {
                     return Some(SkipReason::NoHandler {
