@@ -294,10 +294,7 @@ fn placed(
                 .kept_off
                 .iter()
                 .all(|part| part.by == Hindrance::Selector);
-            let by_taint = ground != Ground::Linux
-                && seen.pool_nodes > 0
-                && seen.untolerated_nodes == seen.pool_nodes
-                && said.nodes(Hindrance::UntoleratedTaint) >= seen.pool_nodes.min(AIMED_AT);
+            let by_taint = ground != Ground::Linux && seen.is_kept_off_by_taints(said);
             if known && (by_selector || by_taint) {
                 Ok(Comparison::Unexpected(difference))
             } else {
@@ -339,14 +336,12 @@ fn pending(
         },
         (Whereabouts::On { .. }, _) => Ok(Comparison::NotMet(difference)),
         (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
-            let whole_pool = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;
-            if whole_pool && said.nodes(by) >= seen.pool_nodes.min(AIMED_AT) {
-                Ok(Comparison::Met(difference))
-            } else {
-                Err(unscheduled(said))
+            match seen.is_kept_off_by_taints(said) {
+                true => Ok(Comparison::Met(difference)),
+                false => Err(unscheduled(said)),
             }
         }
-        (Whereabouts::Pending(said), _) if said.has(by) => Ok(Comparison::Met(difference)),
+        (Whereabouts::Pending(said), _) if said.nodes(by) > 0 => Ok(Comparison::Met(difference)),
         (Whereabouts::Pending(said), _) => Err(unscheduled(said)),
     }
 }
@@ -387,6 +382,13 @@ impl PlacementObservation {
             (Whereabouts::On { .. }, start) => return Ok(start),
         };
         Err(kind.error(detail))
+    }
+
+    /// Whether taints that the pod does not tolerate keep it off the whole pool.
+    fn is_kept_off_by_taints(&self, said: &Said) -> bool {
+        self.pool_nodes > 0
+            && self.untolerated_nodes == self.pool_nodes
+            && said.nodes(Hindrance::UntoleratedTaint) >= self.pool_nodes.min(AIMED_AT)
     }
 
     fn place(&self) -> String {

@@ -72,11 +72,6 @@ impl Said {
         words.any(|words| words.starts_with("Insufficient ") || words == "Too many pods")
     }
 
-    /// Whether this is among the reasons.
-    pub(super) fn has(&self, by: Hindrance) -> bool {
-        self.nodes(by) > 0
-    }
-
     /// How many nodes this reason keeps the pod off.
     pub(super) fn nodes(&self, by: Hindrance) -> usize {
         let of_it = self.kept_off.iter().filter(|part| part.by == by);
