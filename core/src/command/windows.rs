@@ -77,7 +77,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         // there is no such variable
         Command::ReadPipe => cmd(&format!("set /p wc_pipe=<\\\\.\\pipe\\{PIPE}& set wc_pipe")),
         Command::ReadVolume(file) => powershell(&read_volume(path(file)?.strip_prefix("C:")?)),
-        Command::FindUser(token) => system("net", ["user", &account(token)]),
+        Command::FindUser(token) => system("net", ["user", &format!("wc-{}", token.short())]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::ReachShare => powershell(&reach_share()),
         Command::WriteToShare(line) => {
@@ -236,8 +236,4 @@ fn ping(target: &IpAddr) -> String {
 fn environment(names: &[VariableName]) -> Vec<String> {
     let sets: Vec<_> = names.iter().map(|name| format!("set {name}")).collect();
     cmd(&sets.join("& "))
-}
-
-fn account(token: &Token) -> String {
-    format!("wc-{}", token.short())
 }
