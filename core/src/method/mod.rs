@@ -26,11 +26,9 @@ pub use api::endpoints::{ObservedEndpoint, has_ready_endpoint, slices_of};
 pub use api::path::ApiPath;
 pub use api::placement::{
     AIMED_AT, Ground, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
-    PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
+    PlacementExpectation, PlacementObservation, Said, Start, Whereabouts,
 };
-pub use api::preemption::{
-    Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery,
-};
+pub use api::preemption::{Preemption, PreemptionObservation, Preempts};
 pub use api::state::{ObservedPod, State, StateExpectation, StateObservation, StateQuery};
 pub use compare::{Comparison, Difference};
 pub use container::ending::Ending;
@@ -54,7 +52,7 @@ pub use network::http::{
 };
 pub use network::ping::{Ping, PingQuery};
 pub use network::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget};
-pub use network::udp::{Udp, UdpQuery};
+pub use network::udp::Udp;
 pub use network::{curl, ping};
 pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Served};
 pub use prepared::Prepared;

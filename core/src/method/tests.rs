@@ -425,9 +425,8 @@ fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
 
 #[test]
 fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
-    let query = |of| UdpQuery { of };
-    let Ok(Request::Get(gets)) = bound(|at| request::<Udp>(&query(FixtureName::WIN_WEBSERVER), at))
-    else {
+    let asked = bound(|at| request::<Udp>(&FixtureName::WIN_WEBSERVER, at));
+    let Ok(Request::Get(gets)) = asked else {
         panic!("datagrams are asked for over HTTP")
     };
     let dial = |address: &str| {
@@ -438,9 +437,8 @@ fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     };
     let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
     assert_eq!(asked, [dial("10.0.1.1"), dial("10.0.2.1")]);
-    let read = |of, replies: &[HttpReply]| {
-        bound(|at| read::<Udp>(&query(of), at, &Reply::Get(replies.to_vec())))
-    };
+    let read =
+        |of, replies: &[HttpReply]| bound(|at| read::<Udp>(&of, at, &Reply::Get(replies.to_vec())));
     let name = |name: &str| answered(&json!({"responses": [name]}).to_string());
     let of_both = [name("web-1"), name("web-1")];
     let seen = read(FixtureName::WIN_WEBSERVER, &of_both).expect("read");
@@ -560,7 +558,7 @@ fn tests() -> [(&'static str, Test); 13] {
     let udp = |expectation| {
         let of = FixtureName::WIN_WEBSERVER;
         Test::Udp(Assertion {
-            query: UdpQuery { of },
+            query: of,
             expectation,
         })
     };
@@ -568,7 +566,7 @@ fn tests() -> [(&'static str, Test); 13] {
     let placement = |expectation| {
         let pod = PlacedPod::Plain;
         Test::Placement(Assertion {
-            query: PlacementQuery { pod },
+            query: pod,
             expectation,
         })
     };
@@ -598,8 +596,8 @@ fn tests() -> [(&'static str, Test); 13] {
         (
             "preemption",
             Test::Preemption(Assertion {
-                query: PreemptionQuery,
-                expectation: PreemptionExpectation::Preempts,
+                query: (),
+                expectation: Preempts,
             }),
         ),
         (
@@ -820,7 +818,7 @@ fn bound_in_second<T>(
 #[test]
 fn in_a_second_family_datagrams_go_to_its_addresses() {
     let of = FixtureName::WIN_WEBSERVER;
-    let asked = bound_in_second(|_| {}, |at| request::<Udp>(&UdpQuery { of }, at));
+    let asked = bound_in_second(|_| {}, |at| request::<Udp>(&of, at));
     let Ok(Request::Get(gets)) = asked else {
         panic!("{asked:?}")
     };
@@ -877,9 +875,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
         let absent = absent.expect("a reason");
         assert!(absent.contains(&row.reason), "{}: {absent}", row.target);
     }
-    let query = UdpQuery {
-        of: FixtureName::WIN_WEBSERVER,
-    };
+    let query = FixtureName::WIN_WEBSERVER;
     let read = |at: &Bound<'_>| read::<Udp>(&query, at, &Reply::Get(Vec::new()));
     let absent = bound_in_second(without_samples, read).expect("read").absent;
     assert_eq!(
@@ -947,7 +943,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
         let error = ErrorKind::FixtureFailed.error(detail);
         let asked = bound_in_second(with, |at| request::<Http>(&http(of, Target::ServiceIp), at));
         assert_eq!(asked, Err(error.clone()));
-        let asked = bound_in_second(with, |at| request::<Udp>(&UdpQuery { of }, at));
+        let asked = bound_in_second(with, |at| request::<Udp>(&of, at));
         assert_eq!(asked, Err(error));
     }
 }

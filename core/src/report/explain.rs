@@ -250,11 +250,11 @@ fn words_of(test: &Test) -> (String, String) {
             (asks, assertion.expectation.to_string())
         }
         Test::Udp(assertion) => {
-            let asks = format!("a datagram to the pods of {}", assertion.query.of.as_str());
+            let asks = format!("a datagram to the pods of {}", assertion.query.as_str());
             (asks, assertion.expectation.to_string())
         }
         Test::Placement(assertion) => {
-            let pod = assertion.query.pod;
+            let pod = assertion.query;
             let fixture = pod.fixture().as_str();
             let asks = format!("where pod {} of {fixture} is put", pod.as_str());
             (asks, assertion.expectation.to_string())

@@ -15,7 +15,7 @@ use crate::document::{Decoder, Fields, Node};
 use crate::fixture::FixtureName;
 use crate::method::{
     Assertion, FailureClass, HttpExpectation, HttpQuery, Method, PingQuery, ReachExpectation,
-    StateExpectation, StateQuery, Target, Test, UdpQuery,
+    StateExpectation, StateQuery, Target, Test,
 };
 
 /// Reads one test: `method: {ask: …, expect: …}`.
@@ -126,13 +126,13 @@ fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> 
     Some(PingQuery { of, target })
 }
 
-fn read_udp_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<UdpQuery> {
+fn read_udp_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<FixtureName> {
     let mut fields = decoder.fields(node, "a datagram's `ask`")?;
     let of = fields.read(decoder, "of", |decoder, node| {
         read_fixture(decoder, node, &those(FixtureName::serves_udp))
     });
     fields.finish(decoder);
-    Some(UdpQuery { of: of? })
+    of
 }
 
 fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpectation> {

@@ -1,21 +1,15 @@
 //! Assertions about placement and preemption, from YAML.
 
 use crate::document::{Decoder, Node};
-use crate::method::{
-    Ground, Hindrance, PlacedPod, PlacementExpectation, PlacementQuery, PreemptionExpectation,
-    PreemptionQuery,
-};
+use crate::method::{Ground, Hindrance, PlacedPod, PlacementExpectation, Preempts};
 
-pub(super) fn read_placement_query(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-) -> Option<PlacementQuery> {
+pub(super) fn read_placement_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacedPod> {
     let mut fields = decoder.fields(node, "a placement `ask`")?;
     let pod = fields.read(decoder, "pod", |decoder, node| {
         decoder.member(node, "pod", PlacedPod::ALL)
     });
     fields.finish(decoder);
-    Some(PlacementQuery { pod: pod? })
+    pod
 }
 
 pub(super) fn read_placement(
@@ -44,19 +38,13 @@ pub(super) fn read_placement(
     }
 }
 
-pub(super) fn read_preemption_query(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-) -> Option<PreemptionQuery> {
+pub(super) fn read_preemption_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<()> {
     decoder.fields(node, "a preemption `ask`")?.finish(decoder);
-    Some(PreemptionQuery)
+    Some(())
 }
 
-pub(super) fn read_preemption(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-) -> Option<PreemptionExpectation> {
+pub(super) fn read_preemption(decoder: &mut Decoder<'_>, node: &Node) -> Option<Preempts> {
     let entry = decoder.tagged(node, "expectation", &["preempts"])?;
     decoder.fields(&entry.node, "`preempts`")?.finish(decoder);
-    Some(PreemptionExpectation::Preempts)
+    Some(Preempts)
 }

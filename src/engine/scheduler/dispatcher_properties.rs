@@ -12,8 +12,8 @@ use winconform_core::fixture::{FixtureKey, FixtureName, Need};
 use winconform_core::method::{
     AT_LEAST, AdmissionExpectation, AdmissionQuery, Assertion, Change, Comparison, ContainerKind,
     Difference, ErrorKind, Evaluated, Hindrance, HttpExpectation, HttpQuery, ObservationError,
-    PlacedPod, PlacementExpectation, PlacementQuery, SourceKind, StateExpectation, StateQuery,
-    Target, Test, VantageKey, Workload,
+    PlacedPod, PlacementExpectation, SourceKind, StateExpectation, StateQuery, Target, Test,
+    VantageKey, Workload,
 };
 use winconform_core::plan::{Check, CheckId, Disposition, Plan, PlannedAssertion, Point};
 use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
@@ -1112,8 +1112,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
 fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
     let durations = Durations::default();
     let placement = |expectation| {
-        let pod = PlacedPod::Plain;
-        let query = PlacementQuery { pod };
+        let query = PlacedPod::Plain;
         let test = Test::Placement(Assertion { query, expectation });
         PlannedAssertion {
             test,

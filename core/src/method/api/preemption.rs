@@ -16,17 +16,11 @@ use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
-/// The query, which is about the pods `victim` and `preemptor` in `manifests/sched/preemption.yaml`.
+/// The scheduler removes the pod with the lower priority.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PreemptionQuery;
+pub struct Preempts;
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PreemptionExpectation {
-    /// The scheduler removes the pod with the lower priority.
-    Preempts,
-}
-
-impl fmt::Display for PreemptionExpectation {
+impl fmt::Display for Preempts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the pod of lower priority is preempted")
     }
@@ -42,46 +36,39 @@ pub struct PreemptionObservation {
     pub refused: Option<String>,
 }
 
-/// The test method `preemption`.
+/// The test method `preemption`, which is about the pods `victim` and `preemptor` in
+/// `manifests/sched/preemption.yaml`.
 #[derive(Clone, Debug)]
 pub enum Preemption {}
 
 impl Method for Preemption {
-    type Query = PreemptionQuery;
-    type Expectation = PreemptionExpectation;
+    type Query = ();
+    type Expectation = Preempts;
     type Observation = PreemptionObservation;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Preemption;
 
-    fn prepare<'a>(
-        _: &'a PreemptionQuery,
-        at: &Bound<'a>,
-    ) -> Result<Prepared<'a, PreemptionObservation>> {
+    fn prepare<'a>((): &'a (), at: &Bound<'a>) -> Result<Prepared<'a, PreemptionObservation>> {
         let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
         let pool = at.pool_word();
         Ok(Prepared::list(path, move |events| Ok(read(pool, events))))
     }
 
-    fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {
-        let fixture = FixtureName::SCHED_PREEMPTION;
-        vec![
-            (FixtureName::NAMESPACES, Need::Ready),
-            (fixture, Need::Ready),
-        ]
+    fn needs((): &()) -> Vec<(FixtureName, Need)> {
+        [FixtureName::NAMESPACES, FixtureName::SCHED_PREEMPTION]
+            .map(|name| (name, Need::Ready))
+            .into()
     }
 
-    fn traits(_: &PreemptionQuery, _: &PreemptionExpectation) -> Traits {
+    fn traits((): &(), _: &Preempts) -> Traits {
         Traits {
             converges: true,
             ..Traits::default()
         }
     }
 
-    fn compare(
-        expectation: &PreemptionExpectation,
-        seen: &PreemptionObservation,
-    ) -> Result<Comparison> {
+    fn compare(expectation: &Preempts, seen: &PreemptionObservation) -> Result<Comparison> {
         let difference = |seen: &String| Difference::between(expectation, seen.clone());
         match (&seen.preempted, &seen.refused) {
             (Some(words), _) => Ok(Comparison::Met(difference(words))),
@@ -161,10 +148,9 @@ mod tests {
         let items: Vec<_> = events.iter().map(event).collect();
         let body = json!({"items": items});
         let reply = Reply::Api(ApiReply { status: 200, body });
-        let seen =
-            Preemption::prepare(&PreemptionQuery, &at).and_then(|prepared| prepared.read(&reply));
+        let seen = Preemption::prepare(&(), &at).and_then(|prepared| prepared.read(&reply));
         let seen = seen.expect("read");
-        match Preemption::compare(&PreemptionExpectation::Preempts, &seen) {
+        match Preemption::compare(&Preempts, &seen) {
             Ok(Comparison::Met(_)) => "met",
             Ok(Comparison::NotMet(_)) => "not-met",
             Ok(_) => "else",
@@ -205,6 +191,6 @@ mod tests {
     #[test]
     fn what_is_expected_has_words() {
         let words = "the pod of lower priority is preempted";
-        assert_eq!(PreemptionExpectation::Preempts.to_string(), words);
+        assert_eq!(Preempts.to_string(), words);
     }
 }

@@ -22,25 +22,24 @@ use crate::text::{bound, printable};
 /// How many bytes of a datagram's result are kept.
 const KEPT: usize = 400;
 
-/// The fixture to whose pods datagrams go.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct UdpQuery {
-    pub of: FixtureName,
-}
-
-/// The test method `udp`.
+/// The test method `udp`. A query is the fixture to whose pods datagrams go.
 #[derive(Clone, Debug)]
 pub enum Udp {}
 
 impl Method for Udp {
-    type Query = UdpQuery;
+    type Query = FixtureName;
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Udp;
 
-    fn prepare<'a>(query: &'a UdpQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
-        let targets = targets(*query, at)?;
+    fn prepare<'a>(of: &'a FixtureName, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
+        let of = *of;
+        let absent = at.without_family(Some(of))?;
+        let targets = match absent {
+            Some(_) => Vec::new(),
+            None => targets(of, at)?,
+        };
         let prober_port = at.prober()?.port.ok_or_else(|| prober_lacks("port"))?;
         let family = at.vantage()?.addresses.first();
         let family = family.ok_or_else(|| prober_lacks("address"))?;
@@ -62,11 +61,10 @@ impl Method for Udp {
             })
         };
         let gets = targets.iter().copied().map(dial).collect::<Result<_>>()?;
-        let absent = at.without_family(Some(query.of))?;
         let absent = absent.or_else(|| {
-            targets.is_empty().then(|| match query.of.os() {
-                Os::Windows => assertions_alone(query.of),
-                Os::Linux => format!("no pod of {} is on another node", query.of.as_str()),
+            targets.is_empty().then(|| match of.os() {
+                Os::Windows => assertions_alone(of),
+                Os::Linux => format!("no pod of {} is on another node", of.as_str()),
             })
         });
         Ok(Prepared::gets(gets, move |replies| {
@@ -84,11 +82,11 @@ impl Method for Udp {
         }))
     }
 
-    fn needs(query: &UdpQuery) -> Vec<(FixtureName, Need)> {
-        vec![(query.of, Need::Ready)]
+    fn needs(of: &FixtureName) -> Vec<(FixtureName, Need)> {
+        vec![(*of, Need::Ready)]
     }
 
-    fn traits(query: &UdpQuery, expectation: &ReachExpectation) -> Traits {
+    fn traits(of: &FixtureName, expectation: &ReachExpectation) -> Traits {
         Traits {
             needs_source: true,
             converges: true,
@@ -97,7 +95,7 @@ impl Method for Udp {
             has_families: true,
             // The prober's `/dial` sends the datagram
             agnhost_sends: true,
-            agnhost_serves: query.of.is_pod_prober(),
+            agnhost_serves: of.is_pod_prober(),
             ..Traits::default()
         }
     }
@@ -113,17 +111,14 @@ impl Method for Udp {
 
 /// The pods that get a datagram, each with its port; never the one that sends it. Of Linux pods, which others are
 /// compared with, only those on other nodes: what a firewall drops it drops between nodes.
-fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
-    if at.without_family(Some(query.of))?.is_some() {
-        return Ok(Vec::new());
-    }
-    let fixture = at.fixture(query.of)?;
+fn targets<'a>(of: FixtureName, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
+    let fixture = at.fixture(of)?;
     let port = fixture.udp.ok_or_else(|| {
-        let detail = format!("{} serves no UDP", query.of.as_str());
+        let detail = format!("{} serves no UDP", of.as_str());
         ErrorKind::FixtureFailed.error(detail)
     })?;
     let here = at.vantage()?;
-    let is_apart = |pod: &&ReadyPod| query.of.os() == Os::Windows || pod.node != here.node;
+    let is_apart = |pod: &&ReadyPod| of.os() == Os::Windows || pod.node != here.node;
     let others = fixture
         .pods
         .iter()

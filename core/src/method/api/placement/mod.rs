@@ -31,12 +31,6 @@ use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PlacementQuery {
-    /// The pod of the point's pool.
-    pub pod: PlacedPod,
-}
-
 /// Where a pod should be.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
@@ -116,35 +110,33 @@ pub struct PlacementObservation {
     pub nodes: usize,
 }
 
-/// The test method `placement`.
+/// The test method `placement`. A query is the pod of the point's pool.
 #[derive(Clone, Debug)]
 pub enum Placement {}
 
 impl Method for Placement {
-    type Query = PlacementQuery;
+    type Query = PlacedPod;
     type Expectation = PlacementExpectation;
     type Observation = PlacementObservation;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Placement;
 
     fn prepare<'a>(
-        query: &'a PlacementQuery,
+        pod: &'a PlacedPod,
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, PlacementObservation>> {
-        let path = at.path_of("pods", query.pod.fixture().as_str());
+        let path = at.path_of("pods", pod.fixture().as_str());
         let at = *at;
-        Ok(Prepared::list(path, move |pods| read(query.pod, &at, pods)))
+        Ok(Prepared::list(path, move |pods| read(*pod, &at, pods)))
     }
 
-    fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {
-        let fixture = query.pod.fixture();
-        vec![
-            (FixtureName::NAMESPACES, Need::Ready),
-            (fixture, Need::Ready),
-        ]
+    fn needs(pod: &PlacedPod) -> Vec<(FixtureName, Need)> {
+        [FixtureName::NAMESPACES, pod.fixture()]
+            .map(|name| (name, Need::Ready))
+            .into()
     }
 
-    fn traits(_: &PlacementQuery, expectation: &PlacementExpectation) -> Traits {
+    fn traits(_: &PlacedPod, expectation: &PlacementExpectation) -> Traits {
         Traits {
             converges: true,
             // Another scheduler may bind what one finds no node for

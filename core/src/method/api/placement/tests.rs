@@ -58,7 +58,7 @@ fn seen_among(nodes: Vec<NodeFact>, pod: PlacedPod, items: &Json) -> Result<Plac
     };
     let body = json!({"items": items});
     let reply = Reply::Api(ApiReply { status: 200, body });
-    Placement::prepare(&PlacementQuery { pod }, &at)?.read(&reply)
+    Placement::prepare(&pod, &at)?.read(&reply)
 }
 
 /// A pod `plain` as the API server has it.
