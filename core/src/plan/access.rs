@@ -91,7 +91,6 @@ impl Access {
             ApiPath::Resource {
                 group,
                 resource,
-                subresource,
                 namespace,
                 name,
             } => {
@@ -104,10 +103,7 @@ impl Access {
                 };
                 Self::Objects {
                     group,
-                    resource: match subresource {
-                        Some(below) => format!("{resource}/{below}"),
-                        None => resource,
-                    },
+                    resource,
                     place,
                     name,
                     verb,

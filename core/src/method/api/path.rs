@@ -7,10 +7,8 @@ pub enum ApiPath {
     Resource {
         /// API group; empty for the core.
         group: String,
-        /// As in paths: `pods`.
+        /// As in paths, with its subresource: `pods`, `pods/exec`.
         resource: String,
-        /// As in `pods/exec`.
-        subresource: Option<String>,
         /// The namespace; for a namespace itself, its own name.
         namespace: Option<String>,
         /// The name of one object; `None` for all.
@@ -40,15 +38,17 @@ impl ApiPath {
             ["namespaces", name, ..] => (Some(*name), rest),
             _ => (None, rest),
         };
-        let (resource, name, below) = match rest {
-            [resource] => (*resource, None, &[][..]),
-            [resource, name, below @ ..] => (*resource, Some((*name).to_owned()), below),
+        let (resource, name) = match rest {
+            [resource] => ((*resource).to_owned(), None),
+            [_, name, below @ ..] => {
+                let resource = [&rest[..1], below].concat().join("/");
+                (resource, Some((*name).to_owned()))
+            }
             [] => return Self::Url(path.to_owned()),
         };
         Self::Resource {
             group: group.to_owned(),
-            resource: resource.to_owned(),
-            subresource: below.first().map(|_| below.join("/")),
+            resource,
             namespace: namespace.map(str::to_owned),
             name,
         }
@@ -59,17 +59,7 @@ impl fmt::Display for ApiPath {
     /// The resource alone, such as `pods` or `pods/exec`; else the path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Resource {
-                resource,
-                subresource,
-                ..
-            } => {
-                f.write_str(resource)?;
-                match subresource {
-                    Some(below) => write!(f, "/{below}"),
-                    None => Ok(()),
-                }
-            }
+            Self::Resource { resource, .. } => f.write_str(resource),
             Self::Url(path) => f.write_str(path.trim_matches('/')),
         }
     }
@@ -82,22 +72,21 @@ mod tests {
 
     const TABLES: &str = include_str!("path.yaml");
 
-    fn resource(path: &str) -> [Option<String>; 5] {
+    fn resource(path: &str) -> [Option<String>; 4] {
         match ApiPath::parse(path) {
             ApiPath::Resource {
                 group,
                 resource,
-                subresource,
                 namespace,
                 name,
-            } => [Some(group), Some(resource), subresource, namespace, name],
+            } => [Some(group), Some(resource), namespace, name],
             ApiPath::Url(path) => panic!("{path} is about no resource"),
         }
     }
 
     #[test]
     fn paths_are_read_as_the_server_reads_them() {
-        for (path, expected) in rows::<(String, [String; 5])>(TABLES, "paths") {
+        for (path, expected) in rows::<(String, [String; 4])>(TABLES, "paths") {
             let expected = expected.map(|part| (part != "-").then_some(part));
             assert_eq!(resource(&path), expected, "{path}");
         }
