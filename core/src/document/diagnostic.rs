@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 /// One problem at one place of a file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -63,10 +63,7 @@ impl fmt::Display for Diagnostics {
         for one in &self.0 {
             writeln!(f, "{one}")?;
         }
-        match self.0.len() {
-            1 => write!(f, "1 problem"),
-            n => write!(f, "{n} problems"),
-        }
+        f.write_str(&counted(self.0.len(), "problem"))
     }
 }
 

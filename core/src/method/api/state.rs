@@ -183,12 +183,7 @@ impl Method for State {
             (StateExpectation::Addressed, StateObservation::Balancer(seen)) => {
                 Ok(compare_balancer(*expectation, seen.as_ref()))
             }
-            (
-                _,
-                StateObservation::Pods(_)
-                | StateObservation::Endpoints(_)
-                | StateObservation::Balancer(_),
-            ) => {
+            _ => {
                 let detail = "what was seen is not what the expectation is about";
                 Err(ErrorKind::UnrecognisedOutput.error(detail))
             }

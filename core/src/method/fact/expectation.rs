@@ -7,7 +7,7 @@ use semver::{Version, VersionReq};
 use strum::VariantNames;
 
 use super::quantity::Quantity;
-use super::seen::{NodeLabel, Observed};
+use super::seen::{NodeLabel, Observed, ObservedLabel, ObservedResource};
 use super::version::numbers;
 use crate::facts::{Os, WindowsBuild};
 
@@ -128,7 +128,7 @@ impl FactExpectation {
             (Self::Told, _) => true,
             (Self::LabelsAgree(wanted), Observed::Labels(labels)) => wanted.iter().all(|wanted| {
                 let label = labels.iter().find(|seen| seen.label == *wanted);
-                label.is_some_and(super::seen::ObservedLabel::agrees)
+                label.is_some_and(ObservedLabel::agrees)
             }),
             (Self::On(wanted), Observed::Os(os)) => os == wanted,
             (Self::On(wanted), Observed::Endpoints(endpoints)) => {
@@ -231,21 +231,18 @@ impl FactExpectation {
                 let labels = labels.iter().filter(|seen| wanted.contains(&seen.label));
                 Observed::Labels(labels.cloned().collect()).to_string()
             }
-            (Self::Reserved(wanted), Observed::Resources(_)) => {
-                among(saw, |name| wanted.contains_key(name))
+            (Self::Reserved(wanted), Observed::Resources(seen)) => {
+                among(seen, |name| wanted.contains_key(name))
             }
-            (Self::Lowered(wanted), Observed::Resources(_)) => {
-                among(saw, |name| wanted.iter().any(|wanted| wanted == name))
+            (Self::Lowered(wanted), Observed::Resources(seen)) => {
+                among(seen, |name| wanted.contains(name))
             }
             (_, saw) => saw.to_string(),
         }
     }
 }
 
-fn among(saw: &Observed, wanted: impl Fn(&str) -> bool) -> String {
-    let Observed::Resources(seen) = saw else {
-        return saw.to_string();
-    };
+fn among(seen: &BTreeMap<String, ObservedResource>, wanted: impl Fn(&String) -> bool) -> String {
     let kept = seen.iter().filter(|(name, _)| wanted(name));
     let kept: BTreeMap<_, _> = kept.map(|(name, seen)| (name.clone(), *seen)).collect();
     match kept.is_empty() {
