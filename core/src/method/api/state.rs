@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::endpoints::{ObservedEndpoint, read_slice, slices_of};
 use super::placement::{NO_IMAGE, PREPARING};
-use crate::fixture::{FixtureKey, FixtureName, Need};
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::place::{Balancer, Bound};
 use crate::method::prepared::Prepared;
@@ -138,12 +138,7 @@ impl Method for State {
             StateQuery::Pods(fixture) => at.path_of("pods", fixture.as_str()),
             StateQuery::Balancer(fixture) => at.path_of("services", fixture.as_str()),
             StateQuery::Endpoints(fixture) => {
-                let key = FixtureKey {
-                    name: *fixture,
-                    pool: at.pool.cloned(),
-                    node: None,
-                };
-                slices_of(namespace, &key.object_name())
+                slices_of(namespace, &fixture.in_pool(at.pool).object_name())
             }
         };
         let at = *at;

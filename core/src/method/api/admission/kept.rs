@@ -81,20 +81,17 @@ impl Alterations {
             (Json::Array(sent), Json::Array(kept))
                 if sent.iter().all(|one| one["name"].is_string()) =>
             {
-                let find =
-                    |list: &[Json], name: &Json| list.iter().position(|one| one["name"] == *name);
+                let named =
+                    |one: &Json| format!("{path}[{}]", one["name"].as_str().unwrap_or_default());
                 for one in sent {
-                    let path = format!("{path}[{}]", one["name"].as_str().unwrap_or_default());
-                    match find(kept, &one["name"]) {
-                        Some(at) => self.walk(&path, one, &kept[at]),
-                        None => self.lost.push(path),
+                    match kept.iter().find(|kept| kept["name"] == one["name"]) {
+                        Some(kept) => self.walk(&named(one), one, kept),
+                        None => self.lost.push(named(one)),
                     }
                 }
-                let added = kept.iter().filter(|one| find(sent, &one["name"]).is_none());
-                self.added
-                    .extend(added.map(|one| {
-                        format!("{path}[{}]", one["name"].as_str().unwrap_or_default())
-                    }));
+                let is_sent = |one: &Json| sent.iter().any(|sent| sent["name"] == one["name"]);
+                let added = kept.iter().filter(|one| !is_sent(one));
+                self.added.extend(added.map(named));
             }
             (sent, kept) if sent == kept || is_empty(sent) && is_empty(kept) => {}
             _ => self.lost.push(path.to_owned()),

@@ -103,15 +103,13 @@ impl Workload {
         let (kind, version, _) = self.api();
         let metadata = json!({"name": "winconform-dry-run"});
         pod["metadata"] = json!({"labels": labels});
+        if matches!(self, Self::Job | Self::CronJob) {
+            pod["spec"]["restartPolicy"] = json!("Never");
+        }
         let template = pod;
-        let mut job = template.clone();
-        job["spec"]["restartPolicy"] = json!("Never");
         let selector = json!({"matchLabels": labels});
         let spec = match self {
-            Self::Pod => {
-                return json!({"apiVersion": version, "kind": kind, "metadata": metadata,
-                    "spec": template["spec"]});
-            }
+            Self::Pod => template["spec"].clone(),
             Self::PodTemplate => {
                 return json!({"apiVersion": version, "kind": kind,
                     "metadata": metadata, "template": template});
@@ -122,9 +120,9 @@ impl Workload {
             Self::StatefulSet => {
                 json!({"selector": selector, "serviceName": "none", "template": template})
             }
-            Self::Job => json!({"template": job}),
+            Self::Job => json!({"template": template}),
             Self::CronJob => json!({"schedule": "0 0 1 1 *", "suspend": true,
-                "jobTemplate": {"spec": {"template": job}}}),
+                "jobTemplate": {"spec": {"template": template}}}),
             Self::ReplicationController => json!({"selector": labels, "template": template}),
         };
         json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
