@@ -93,6 +93,12 @@ pub fn bound(text: &mut String, limit: usize) -> bool {
     true
 }
 
+/// The same of a text that is given away.
+pub(crate) fn bounded(mut text: String, limit: usize) -> String {
+    bound(&mut text, limit);
+    text
+}
+
 /// Cuts the middle out of text of more than `limit` bytes, in place; returns whether it did. Errors tell most at their
 /// ends.
 pub fn shorten(text: &mut String, limit: usize) -> bool {

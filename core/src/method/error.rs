@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::command::NotOn;
-use crate::text::bound;
+use crate::text::bounded;
 
 /// How many bytes of its detail an error keeps.
 const KEPT: usize = 4 << 10;
@@ -97,8 +97,7 @@ impl ErrorKind {
 
     /// An error of this kind, with bounded detail.
     pub fn error(self, detail: impl Into<String>) -> ObservationError {
-        let mut detail = detail.into();
-        bound(&mut detail, KEPT);
+        let detail = bounded(detail.into(), KEPT);
         ObservationError { kind: self, detail }
     }
 }

@@ -13,7 +13,7 @@ use crate::method::exchange::{ApiReply, Request};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::{bound, printable};
+use crate::text::{bound, bounded, printable};
 
 /// How many bytes of a log an observation keeps.
 const KEPT: usize = 1 << 10;
@@ -72,8 +72,7 @@ impl Method for Log {
     }
 
     fn compare(expectation: &LogExpectation, seen: &LogObservation) -> Result<Comparison> {
-        let mut text = printable(&seen.log);
-        bound(&mut text, KEPT);
+        let text = bounded(printable(&seen.log), KEPT);
         let seen_words = match text.is_empty() {
             true => "an empty log".to_owned(),
             false => format!("the log `{text}`"),

@@ -18,7 +18,7 @@ use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::{bound, exit_code, printable};
+use crate::text::{bound, bounded, exit_code, printable};
 
 /// How many bytes of each stream an observation keeps.
 const KEPT: usize = 1 << 10;
@@ -218,9 +218,8 @@ impl fmt::Display for ProgramObservation {
             write!(f, " ({means})")?;
         }
         for (stream, text) in [("output", &self.output), ("errors", &self.errors)] {
-            let mut text = printable(text.trim());
+            let text = bounded(printable(text.trim()), KEPT);
             if !text.is_empty() {
-                bound(&mut text, KEPT);
                 write!(f, ", {stream} `{text}`")?;
             }
         }

@@ -16,7 +16,7 @@ use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::{bound, counted, exit_code, printable};
+use crate::text::{bound, bounded, counted, exit_code, printable};
 
 /// How many bytes of the named fields an observation keeps.
 const KEPT: usize = 2 << 10;
@@ -296,8 +296,7 @@ fn told(seen: &[Json]) -> Option<String> {
     }
     events.sort_by_key(|(is_normal, _)| *is_normal);
     let words = events.into_iter().map(|(_, words)| words);
-    let mut text = words.collect::<Vec<_>>().join("; ");
-    bound(&mut text, KEPT / 4);
+    let text = bounded(words.collect::<Vec<_>>().join("; "), KEPT / 4);
     (!text.is_empty()).then_some(text)
 }
 
@@ -313,8 +312,7 @@ fn containers(seen: &[Json]) -> Option<String> {
         Some(format!("{words}, restarted {times}"))
     };
     let containers: Option<Vec<_>> = seen.iter().map(container).collect();
-    let mut text = containers?.join("; ");
-    bound(&mut text, KEPT / 4);
+    let text = bounded(containers?.join("; "), KEPT / 4);
     (!text.is_empty()).then_some(text)
 }
 
@@ -335,8 +333,7 @@ fn in_state(state: &Json) -> Option<String> {
 }
 
 fn shown(path: &str, seen: &Json) -> String {
-    let mut text = printable(&seen.to_string());
-    bound(&mut text, KEPT / 4);
+    let text = bounded(printable(&seen.to_string()), KEPT / 4);
     format!("{} {text}", path.trim_start_matches('.'))
 }
 

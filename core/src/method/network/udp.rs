@@ -17,7 +17,7 @@ use crate::method::failure::{FailureClass, Signature};
 use crate::method::place::{Bound, ReadyPod, assertions_alone, prober_lacks};
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
-use crate::text::{bound, printable};
+use crate::text::{bounded, printable};
 
 /// How many bytes of a datagram's result are kept.
 const KEPT: usize = 400;
@@ -149,11 +149,7 @@ fn read(pod: &ReadyPod, reply: &HttpReply) -> Result<ReachAnswer> {
         }
     };
     let dialled: Dialled = serde_json::from_str(body).map_err(|_| unread(body))?;
-    let kept = |text: &str| {
-        let mut text = text.to_owned();
-        bound(&mut text, KEPT);
-        text
-    };
+    let kept = |text: &str| bounded(text.to_owned(), KEPT);
     match (dialled.responses.as_slice(), dialled.errors.as_slice()) {
         ([name], []) if is_of(name.trim(), pod) => Ok(ReachAnswer::Answered(kept(name))),
         ([name], []) => Ok(ReachAnswer::Failed {

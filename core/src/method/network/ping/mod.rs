@@ -17,7 +17,7 @@ use crate::method::failure::{FailureClass, Signature};
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, of_each};
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
-use crate::text::{bound, printable};
+use crate::text::{bounded, printable};
 
 /// How many bytes of ping's output for one target are kept.
 const KEPT: usize = 400;
@@ -108,11 +108,7 @@ impl Method for Ping {
 pub fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
     let lines = reply.text.lines().filter(|line| names(line, target));
     let lines: Vec<_> = lines.collect();
-    let said = || {
-        let mut text = reply.text.trim().to_owned();
-        bound(&mut text, KEPT);
-        text
-    };
+    let said = || bounded(reply.text.trim().to_owned(), KEPT);
     let failed = |class| ReachAnswer::Failed {
         class,
         text: said(),
