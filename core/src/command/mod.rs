@@ -146,7 +146,11 @@ impl Command {
             command: format!("{self:?}"),
             os,
         })?;
-        let stdin = self.stdin();
+        let stdin = match self {
+            Self::HttpSession(session) => Some(session.config()),
+            Self::Pings { after, .. } => after.as_ref().map(HttpSession::config),
+            _ => None,
+        };
         Ok(ExecRequest { argv, stdin })
     }
 
@@ -169,14 +173,6 @@ impl Command {
                 | Self::WriteToShare(_)
         );
         prints || self.is_told()
-    }
-
-    fn stdin(&self) -> Option<String> {
-        match self {
-            Self::HttpSession(session) => Some(session.config()),
-            Self::Pings { after, .. } => after.as_ref().map(HttpSession::config),
-            _ => None,
-        }
     }
 }
 

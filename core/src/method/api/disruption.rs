@@ -33,11 +33,16 @@ pub(crate) fn disrupted(pod: &Json) -> ObservationError {
     ErrorKind::FixtureChanged.error(detail.trim_end())
 }
 
+/// The statuses of a pod's containers.
+pub(crate) fn statuses(pod: &Json) -> impl Iterator<Item = &Json> {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    statuses.into_iter().flatten()
+}
+
 /// The reason that a node gives for the end of a container that it lost track of, as after a reboot
 /// (containerd, `internal/cri/server/restart.go`, `Unknown`; the kubelet, `ContainerStatusUnknown`).
 pub(crate) fn lost_container(pod: &Json) -> Option<&str> {
-    let statuses = pod["status"]["containerStatuses"].as_array();
-    statuses.into_iter().flatten().find_map(|status| {
+    statuses(pod).find_map(|status| {
         let reasons =
             ["state", "lastState"].map(|state| status[state]["terminated"]["reason"].as_str());
         let mut reasons = reasons.into_iter().flatten();

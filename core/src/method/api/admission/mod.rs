@@ -282,12 +282,12 @@ impl std::fmt::Display for AdmissionExpectation {
 }
 
 impl AdmissionQuery {
-    /// The name of the unbound pod for a query that needs an existing pod.
+    /// The pod in `manifests/unbound-pods.yaml`, which no scheduler ever binds, for a query that needs an existing pod.
     fn unbound_pod(&self) -> &'static str {
         match self.os.as_deref() {
-            Some("windows") => UNBOUND_WINDOWS,
-            Some("linux") => UNBOUND_LINUX,
-            _ => UNBOUND,
+            Some("windows") => "winconform-unbound-windows",
+            Some("linux") => "winconform-unbound-linux",
+            _ => "winconform-unbound",
         }
     }
 
@@ -338,8 +338,7 @@ impl AdmissionExpectation {
     #[must_use]
     pub fn for_query(&self, query: &AdmissionQuery) -> Self {
         match self {
-            Self::Accepted => Self::Accepted,
-            Self::Dropped | Self::Denied { .. } => self.clone(),
+            Self::Accepted | Self::Dropped | Self::Denied { .. } => self.clone(),
             Self::Refused { reason, field } => {
                 let field = field.as_ref().unwrap_or(&query.field);
                 Self::Refused {
@@ -357,11 +356,6 @@ fn message(reply: &ApiReply) -> String {
         None => printable(&reply.body.to_string()),
     }
 }
-
-/// The pods in `manifests/unbound-pods.yaml` that no scheduler ever binds.
-const UNBOUND: &str = "winconform-unbound";
-const UNBOUND_LINUX: &str = "winconform-unbound-linux";
-const UNBOUND_WINDOWS: &str = "winconform-unbound-windows";
 
 #[cfg(test)]
 mod tests;

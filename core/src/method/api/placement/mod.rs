@@ -206,10 +206,7 @@ fn read(pod: PlacedPod, at: &Bound<'_>, pods: &[Json]) -> Result<PlacementObserv
 
 /// Finds the pod among those of its fixture.
 fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json> {
-    let name = match at.pool {
-        Some(pool) => format!("{}-{pool}", pod.as_str()),
-        None => pod.as_str().to_owned(),
-    };
+    let name = pod.fixture().in_pool(at.pool).name_of(pod.as_str());
     let listed = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
     listed.ok_or_else(|| {
         let detail = format!("pod {name} is not there: nothing to observe");

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::method::api::disruption::{disrupted, is_disrupted, lost, lost_container};
+use crate::method::api::disruption::{disrupted, is_disrupted, lost, lost_container, statuses};
 use crate::method::error::{ErrorKind, ObservationError};
 use crate::text::printable;
 
@@ -115,11 +115,6 @@ impl Condition {
             }
         }
     }
-}
-
-fn statuses(pod: &Json) -> impl Iterator<Item = &Json> {
-    let statuses = pod["status"]["containerStatuses"].as_array();
-    statuses.into_iter().flatten()
 }
 
 /// Another container of the pod, which nothing ends, and which ended.
