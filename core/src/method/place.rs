@@ -208,19 +208,14 @@ impl ReadyFixtures {
             };
             return Some(format!("{} has {range} for its pods{unless}", pod.node));
         }
-        let pool = |name: &str| self.nodes.iter().find(|node| node.name == name);
-        let pool = pool(&pod.node).map(|node| &node.pool)?;
-        let beside = |node: &str| {
-            self.nodes
-                .iter()
-                .any(|known| known.name == node && known.pool == *pool)
-        };
+        let pool = |name: &str| Some(&self.nodes.iter().find(|node| node.name == name)?.pool);
+        let own = pool(&pod.node)?;
         let fixtures = self.fixtures.iter();
         let networked = fixtures.filter(|(key, _)| !key.name.is_on_node());
         let mut others = networked.flat_map(|(_, fixture)| &fixture.pods);
         let has = |other: &&ReadyPod| {
             let mut addresses = other.addresses.iter();
-            beside(&other.node)
+            pool(&other.node) == Some(own)
                 && addresses.any(|address| IpFamily::from_address(*address) == family)
         };
         let other = others.find(has)?;
