@@ -7,6 +7,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Error, Options, Spanned};
 
 use super::diagnostic::Diagnostic;
+use super::place::Place;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,14 +100,9 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Diagnostic> {
                 .location()
                 .map_or((0, 0), |at| (at.line(), at.column()));
             let (what, hint) = words(error.without_snippet(), line, column);
-            let message = format!("not valid YAML: {what}");
-            Diagnostic {
-                file: file.to_owned(),
-                line,
-                column,
-                message,
-                hint,
-            }
+            let file = file.to_owned();
+            let place = Place { file, line, column };
+            place.problem(format!("not valid YAML: {what}"), hint)
         })
 }
 
