@@ -21,8 +21,8 @@
 //! | `*.yaml` | columns, defaults, fields, initial objects; each beside the code that reads it |
 //!
 //! `tests/real_cluster/differential` lists, with reasons, the requests that it answers differently from a
-//! real server. Left out: `PodSecurity` and quotas, validation beyond that of `checks/valid.rs`, roles and
-//! accounts other than the administrator, the tokens of accounts in pods, `continue`, `managedFields` of all
+//! real server. Left out: `PodSecurity`, quotas of what is no extended resource, validation beyond that of
+//! `checks/valid.rs`, roles and accounts other than the administrator, the tokens of accounts in pods, `continue`, `managedFields` of all
 //! but nodes (an apply removes the fields of the previous apply, whichever client made it), deletions in the
 //! foreground, of orphans and of collections, `attach`, `port-forward`, evictions, `Endpoints`, the strategy
 //! `Recreate`, `minReadySeconds`, jobs that are indexed, suspended or end by time, claims of

@@ -59,8 +59,16 @@ pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
 fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
     let grace = probe.termination_grace_period_seconds;
     let name = &slot.spec.name;
+    // To the restart policy it is a failure
+    let restarts = slot.run.book().restarts(slot.spec, slot.role, 1);
+    // kuberuntime_container.go, `computeInitContainerActions`; kuberuntime_manager.go, `computePodActions`
+    let message = match slot.role {
+        Role::Sidecar => format!("Init container {name} failed {kind} probe"),
+        _ if restarts => format!("Container {name} failed {kind} probe, will be restarted"),
+        _ => format!("Container {name} failed {kind} probe"),
+    };
     Stop {
-        message: format!("Container {name} failed {kind} probe, will be restarted"),
+        message,
         grace: Some(grace.map_or_else(|| slot.run.grace(), run::seconds)),
     }
 }

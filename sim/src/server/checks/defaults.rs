@@ -64,6 +64,7 @@ pub(crate) fn set(kind: &Kind, object: &mut Value) {
         | "replicationcontrollers"
         | "daemonsets"
         | "statefulsets" => pod(&mut object["spec"]["template"]["spec"]),
+        "cronjobs" => pod(&mut object["spec"]["jobTemplate"]["spec"]["template"]["spec"]),
         "jobs" => job(object),
         "services" if object["spec"]["type"] != "ExternalName" => {
             for port in object["spec"].items_mut("ports") {

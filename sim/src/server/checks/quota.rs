@@ -4,14 +4,23 @@
 use serde_json::{Value, json};
 
 use crate::base::fields::Fields;
+use crate::server::controllers::pods::is_over;
 use crate::server::storage::state::State;
+use crate::world::Key;
 
-/// Has a quota hold, as its controller does once it has counted. It counts at admission here.
-pub(crate) fn counted(body: &mut Value) {
-    let hard = body["spec"]["hard"].clone();
-    let used = hard.fields().map(|(name, _)| (name.to_owned(), json!("0")));
+/// Counts what a quota's namespace uses, as the quota's controller does. Once counted, the quota holds.
+pub(crate) fn count(state: &mut State, key: &Key) {
+    let Some(quota) = state.store.get("resourcequotas", key).cloned() else {
+        return;
+    };
+    let hard = &quota["spec"]["hard"];
+    let used = hard.fields().map(|(name, _)| {
+        let extended = name.strip_prefix("requests.");
+        let used = extended.map_or(0, |extended| used(state, &key.namespace, extended));
+        (name.to_owned(), json!(used.to_string()))
+    });
     let used: Value = used.collect::<serde_json::Map<_, _>>().into();
-    body["status"] = json!({"hard": hard, "used": used});
+    state.set_status("resourcequotas", key, json!({"hard": hard, "used": used}));
 }
 
 /// Refuses a pod that requests more than a quota of its namespace has left.
@@ -25,8 +34,7 @@ pub(super) fn admit(state: &State, namespace: &str, spec: &Value) -> Result<(), 
             if asked == 0 {
                 continue;
             }
-            let pods = state.store.all("pods", namespace);
-            let used: u64 = pods.map(|(_, pod)| requested(&pod["spec"], extended)).sum();
+            let used = used(state, namespace, extended);
             let limit = amount(limit);
             if used + asked > limit {
                 return Err(format!(
@@ -38,6 +46,13 @@ pub(super) fn admit(state: &State, namespace: &str, spec: &Value) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// How many of an extended resource the pods of a namespace request that have not ended.
+fn used(state: &State, namespace: &str, resource: &str) -> u64 {
+    let pods = state.store.all("pods", namespace);
+    let pods = pods.filter(|(_, pod)| !is_over(pod));
+    pods.map(|(_, pod)| requested(&pod["spec"], resource)).sum()
 }
 
 /// How many of an extended resource, which has no fractions, a pod's containers request.

@@ -1,7 +1,8 @@
 //! Autoscalers of Deployments, by the processor time that their pods use (kubernetes 1.37.0,
 //! `pkg/controller/podautoscaler/horizontal.go` and `replica_calculator.go`): of one metric, a share of what the pods
 //! request. They scale up alone: real ones scale down once five minutes want it
-//! (`--horizontal-pod-autoscaler-downscale-stabilization`). Every sample counts, whatever its window.
+//! (`--horizontal-pod-autoscaler-downscale-stabilization`). Every sample counts, whatever its window. The condition
+//! `AbleToScale` says only that the target is there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,9 @@ const PERIOD: Duration = Duration::from_secs(15);
 
 /// Within a tenth of the target nothing is done (`--horizontal-pod-autoscaler-tolerance`).
 const TOLERANCE: f64 = 0.1;
+
+const NO_METRICS: &str =
+    "unable to get metrics for resource cpu: no metrics returned from resource metrics API";
 
 /// Looks at all of them again and again; never completes.
 pub(crate) async fn keep(shared: Arc<Shared>) {
@@ -75,7 +79,7 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
     let known = match missing {
         Some(why) => Err(why),
         None if requested > 0.0 => Ok(used / requested),
-        None => Err("no metrics returned from resource metrics API".to_owned()),
+        None => Err(NO_METRICS.to_owned()),
     };
     let metric = &spec["metrics"][0]["resource"];
     let share = metric["target"]["averageUtilization"].number();
@@ -96,9 +100,9 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
         }
         let mut status = scaler["status"].clone();
         status["currentReplicas"] = json!(current);
-        status["desiredReplicas"] = json!(wanted);
         let (is, reason, message) = match &known {
             Ok(known) => {
+                status["desiredReplicas"] = json!(wanted);
                 let known = whole(known * 100.0);
                 status["currentMetrics"] = json!([{"type": "Resource", "resource":
                     {"name": metric["name"], "current": {"averageUtilization": known}}}]);
@@ -110,16 +114,22 @@ async fn look(shared: &Arc<Shared>, key: &Key, scaler: &Value) {
                         .to_owned(),
                 )
             }
-            Err(why) => (
-                "False",
-                "FailedGetResourceMetric",
-                format!(
-                    "the HPA was unable to compute the replica count: \
-                    failed to get cpu utilization: {why}"
-                ),
-            ),
+            Err(why) => {
+                status["desiredReplicas"] = json!(status["desiredReplicas"].number());
+                (
+                    "False",
+                    "FailedGetResourceMetric",
+                    format!(
+                        "the HPA was unable to compute the replica count: \
+                        failed to get cpu utilization: {why}"
+                    ),
+                )
+            }
         };
         let now = state.wall.now();
+        let able = ("AbleToScale", "True", "SucceededGetScale");
+        let reached = "the HPA controller was able to get the target's current scale";
+        set_condition(&mut status, able, reached, now);
         set_condition(&mut status, ("ScalingActive", is, reason), &message, now);
         state.set_status(SCALERS, key, status);
     });

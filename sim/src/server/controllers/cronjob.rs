@@ -1,5 +1,5 @@
 //! The kind `CronJob`: makes a Job at each full minute (kubernetes 1.37.0, `pkg/controller/cronjob/cronjob_controllerv2.go`),
-//! of the schedule `* * * * *` alone, without time zones, deadlines, `suspend`, `failedJobsHistoryLimit` and `status.active`.
+//! of the schedule `* * * * *` alone, without time zones, deadlines and `status.active`; a suspended one does nothing.
 
 use std::time::Duration;
 
@@ -16,6 +16,15 @@ use crate::world::Key;
 const COMPONENT: &str = "cronjob-controller";
 const MINUTE: i64 = 60;
 
+/// The annotation of a Job that says at which minute it was due.
+const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+
+/// How a Job ends, and the field that says how many such Jobs stay.
+const LIMITS: [(&str, &str); 2] = [
+    ("Complete", "successfulJobsHistoryLimit"),
+    ("Failed", "failedJobsHistoryLimit"),
+];
+
 pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
     if cron["spec"]["schedule"] != "* * * * *" || cron["spec"]["suspend"] == true {
         return;
@@ -27,11 +36,8 @@ pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
         .or_else(|_| seconds(&cron["metadata"]["creationTimestamp"]))
         .unwrap_or(now);
     let jobs = made(&state.store, "jobs", cron);
-    let has_ended = |job: &Value| {
-        ["Complete", "Failed"]
-            .iter()
-            .any(|how| condition(job, how).is_some())
-    };
+    let has_ended =
+        |job: &Value| LIMITS.iter().any(|(how, _)| condition(job, how).is_some());
     let is_busy = jobs
         .iter()
         .any(|(_, job)| !has_ended(job) && !is_going(job));
@@ -39,11 +45,13 @@ pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
     if minute > last && !(is_busy && cron["spec"]["concurrencyPolicy"] == "Forbid") {
         let template = &cron["spec"]["jobTemplate"];
         let mut job = template.clone();
+        let scheduled = json!(Timestamp::from_second(minute).ok());
+        job["metadata"]["annotations"][SCHEDULED] = scheduled.clone();
         job["metadata"]["name"] = format!("{}-{}", key.name, minute / MINUTE).into();
         job["metadata"]["ownerReferences"] = owned_by(cron);
         let event = match state.create(Kind::named("jobs"), &key.namespace, job, false) {
             Ok(job) => {
-                status["lastScheduleTime"] = json!(Timestamp::from_second(minute).ok());
+                status["lastScheduleTime"] = scheduled;
                 let name = job["metadata"]["name"].text();
                 ("Normal", "SuccessfulCreate", format!("Created job {name}"))
             }
@@ -61,15 +69,15 @@ pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
     if let Some(end) = ends.max() {
         status["lastSuccessfulTime"] = end.into();
     }
-    let limit = cron["spec"]["successfulJobsHistoryLimit"]
-        .as_u64()
-        .unwrap_or(3);
-    let over: Vec<_> = jobs.iter().filter(|(_, job)| has_ended(job)).collect();
-    let many = over
-        .len()
-        .saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
-    for (job, _) in over.into_iter().take(many) {
-        state.discard("jobs", job);
+    for (how, limit) in LIMITS {
+        let over = jobs.iter();
+        let over = over.filter(|(_, job)| condition(job, how).is_some());
+        let over: Vec<_> = over.collect();
+        let limit = usize::try_from(cron["spec"][limit].number()).unwrap_or(usize::MAX);
+        let many = over.len().saturating_sub(limit);
+        for (job, _) in over.into_iter().take(many) {
+            state.discard("jobs", job);
+        }
     }
     if status != cron["status"] {
         state.set_status("cronjobs", key, status);

@@ -24,6 +24,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::pods::is_going;
+use super::checks::quota;
 use super::kinds::Kind;
 use crate::base::chance;
 use crate::base::fields::Fields;
@@ -46,6 +47,8 @@ pub(crate) enum Work {
     Claim(Key),
     /// A snapshot of a volume.
     Snapshot(Key),
+    /// What a quota counts.
+    Quota(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
     /// The endpoints of a Service that has [`MANY`], once their changes have been batched.
@@ -117,6 +120,7 @@ pub(super) fn settle(state: &mut State) {
             }
             Work::Claim(key) => claims::look(state, &key),
             Work::Snapshot(key) => claims::take(state, &key),
+            Work::Quota(key) => quota::count(state, &key),
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::ManyPods(plural, key) => replicaset::count_many(state, plural, &key),
@@ -174,6 +178,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             let claims = store.all("persistentvolumeclaims", &key.namespace);
             work.extend(claims.map(|(key, _)| Work::Claim(key.clone())));
         }
+        "resourcequotas" => drop(work.insert(Work::Quota(key.clone()))),
         "pods" => {
             if before.is_null() {
                 let used = claims::used(object).map(|name| Key::new(&key.namespace, name));
@@ -191,6 +196,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             let ends = other("/status/phase") && pods::is_over(object);
             if before.is_null() || change.deleted || moved || ends {
                 work.insert(Work::Schedule);
+                let quotas = store.all("resourcequotas", &key.namespace);
+                work.extend(quotas.map(|(key, _)| Work::Quota(key.clone())));
             }
             if let Some(node) = object["spec"]["nodeName"].as_str()
                 && other("/spec/nodeName")

@@ -8,7 +8,7 @@ use super::state::State;
 use super::store::Object;
 use crate::base::fields::Fields;
 use crate::server::checks::refusal::{Cause, Refusal};
-use crate::server::checks::{admit, defaults, quota, services, shape, valid};
+use crate::server::checks::{admit, defaults, services, shape, valid};
 use crate::server::controllers::pods::is_going;
 use crate::server::kinds::Kind;
 use crate::world::Key;
@@ -53,9 +53,6 @@ impl State {
         if kind.has_status() && kind.plural != "nodes" {
             // Other components report it
             body["status"] = json!({});
-        }
-        if kind.plural == "resourcequotas" {
-            quota::counted(&mut body);
         }
         if body["spec"].is_object() {
             body["metadata"]["generation"] = json!(1);

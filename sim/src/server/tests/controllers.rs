@@ -209,6 +209,74 @@ async fn a_cron_job_makes_a_job_at_the_minute_and_keeps_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cron_job_keeps_as_many_failed_jobs_as_it_says() {
+    for (limit, code) in [(0, 404), (1, 200)] {
+        let scene = Scene::new();
+        scene.node("n", json!({})).await;
+        let template = json!({"spec": {"backoffLimit": 0, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "main", "image": "i:1"}]}}}});
+        let cron = json!({"metadata": {"name": "c"}, "spec": {"schedule": "* * * * *",
+            "successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": limit,
+            "jobTemplate": template}});
+        let jobs = "/apis/batch/v1/namespaces/default/jobs";
+        scene
+            .create("/apis/batch/v1/namespaces/default/cronjobs", cron)
+            .await;
+        clock::elapse(Duration::from_secs(61)).await;
+        let (_, job) = scene.get(&format!("{jobs}/c-1")).await;
+        let due = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+        let due = &job["metadata"]["annotations"][due];
+        assert_eq!(*due, "1970-01-01T00:01:00Z");
+        let pods = scene.pods("default").await;
+        let at = format!("{}/status", path_of(&pods[0]));
+        scene
+            .patch(&at, STRATEGIC, json!({"status": {"phase": "Failed"}}))
+            .await;
+        assert_eq!(scene.get(&format!("{jobs}/c-1")).await.0, code, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_quota_counts_the_pods_that_have_not_ended() {
+    let scene = Scene::new();
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let hard = json!({"requests.example.com/thing": "1"});
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
+    scene.create(quotas, quota).await;
+    let used = async || {
+        let (_, quota) = scene.get(&format!("{quotas}/q")).await;
+        assert_eq!(quota["status"]["hard"], hard);
+        quota["status"]["used"]["requests.example.com/thing"].clone()
+    };
+    assert_eq!(used().await, "0");
+    let thing = |name: &str| {
+        let mut one = pod(name, json!({}));
+        let limits = json!({"limits": {"example.com/thing": "1"}});
+        one["spec"]["containers"][0]["resources"] = limits;
+        one
+    };
+    let first = scene.create(PODS, thing("first")).await;
+    assert_eq!(used().await, "1");
+    let second = thing("second").to_string();
+    let (code, refusal) = scene.send("POST", PODS, "application/json", second).await;
+    assert_eq!(code, 403);
+    assert_eq!(
+        refusal["message"],
+        "pods \"second\" is forbidden: exceeded quota: q, requested: requests.example.com/thing=1, \
+         used: requests.example.com/thing=1, limited: requests.example.com/thing=1"
+    );
+    let at = format!("{}/status", path_of(&first));
+    scene
+        .patch(&at, STRATEGIC, json!({"status": {"phase": "Succeeded"}}))
+        .await;
+    assert_eq!(used().await, "0");
+    scene.create(PODS, thing("second")).await;
+    assert_eq!(used().await, "1");
+    scene.delete(&format!("{PODS}/second"), json!({})).await;
+    assert_eq!(used().await, "0");
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_endpoints_are_told_together() {
     let scene = Scene::new();
     scene.node("n", json!({})).await;

@@ -74,6 +74,8 @@ async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<Difference> {
             for action in &step.actions {
                 world.send(&namespace, action).await;
             }
+        }
+        for world in worlds {
             world.until(&namespace, &step.until).await;
         }
         let case = format!("{} {}", scenario.name, number + 1);

@@ -14,6 +14,12 @@ use crate::seen::{Difference, Record, Rules, between, normal, rules};
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     rules(&[
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
+        // The minute at which a CronJob's Job is due, and the names of its pods
+        (
+            r"\b([a-z]+)-[0-9]{8}-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
+            "$1-MINUTE-NAME",
+        ),
+        (r"\b([a-z]+)-[0-9]{8}\b", "$1-MINUTE"),
         // The suffixes of templates and of `generateName`, in the letters of apimachinery's `pkg/util/rand`
         (
             r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
@@ -207,8 +213,10 @@ fn what_is_a_servers_own_is_left_out_and_nothing_else() {
     let real = of(pod("web-7d4b9c6f5d-x2x4z", "10.1.2.3", "Running"));
     let same = of(pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running"));
     assert_eq!(between("it", &real, &same), []);
+    assert_eq!(text("tick-29934012"), "tick-MINUTE");
+    assert_eq!(text("tick-29934012-x2x4z"), "tick-MINUTE-NAME");
     // These look similar, but are no such suffixes
-    let alike = "kube-proxy not-found web-bcdfa";
+    let alike = "kube-proxy not-found web-bcdfa tick-2993401";
     assert_eq!(text(alike), alike);
     let slice = |address: &str| serde_json::json!({"endpoints": [{"addresses": [address]}]});
     let pods = [pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running")];

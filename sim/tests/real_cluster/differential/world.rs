@@ -16,11 +16,11 @@ use super::normal::{addresses, record};
 use super::{Action, Shown};
 use crate::seen::Record;
 
-/// How long any step may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long any step may take; a CronJob waits for the full minute.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The kinds that are recorded in a namespace: plural, group, version, kind.
-const KINDS: [(&str, &str, &str, &str); 12] = [
+const KINDS: [(&str, &str, &str, &str); 16] = [
     ("pods", "", "v1", "Pod"),
     ("services", "", "v1", "Service"),
     ("configmaps", "", "v1", "ConfigMap"),
@@ -30,7 +30,21 @@ const KINDS: [(&str, &str, &str, &str); 12] = [
     ("replicasets", "apps", "v1", "ReplicaSet"),
     ("statefulsets", "apps", "v1", "StatefulSet"),
     ("daemonsets", "apps", "v1", "DaemonSet"),
+    (
+        "replicationcontrollers",
+        "",
+        "v1",
+        "ReplicationController",
+    ),
     ("jobs", "batch", "v1", "Job"),
+    ("cronjobs", "batch", "v1", "CronJob"),
+    (
+        "horizontalpodautoscalers",
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+    ),
+    ("resourcequotas", "", "v1", "ResourceQuota"),
     ("endpointslices", "discovery.k8s.io", "v1", "EndpointSlice"),
     (
         "poddisruptionbudgets",
@@ -148,8 +162,10 @@ impl World {
                     .await;
             }
             Action::Delete { object } => {
+                // By default the pods of a ReplicationController stay
+                let options = json!({"propagationPolicy": "Background"});
                 let path = Self::path(namespace, object);
-                self.request("DELETE", &path, &Value::Null).await;
+                self.request("DELETE", &path, &options).await;
             }
         }
     }

@@ -37,10 +37,12 @@ async fn a_simulated_node_is_like_a_real_one() {
     )
     .await;
     world.end().await;
-    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    let observations: usize = seen.iter().map(|(_, observed)| observed).sum();
+    let seen: Vec<_> = seen.into_iter().flat_map(|(seen, _)| seen).collect();
     say(&format!(
-        "{} pods compared, {} known differences",
+        "{observations} observations of {} pods compared, {} differences, {} known",
         cases.len(),
+        seen.len(),
         known.len()
     ));
     let wrong = known.check(&seen);

@@ -134,8 +134,8 @@ impl World {
     }
 
     /// Runs a pod on both nodes; returns the differences as soon as they are exactly the known ones, or at
-    /// the end.
-    pub(crate) async fn compare(&self, case: &Case, known: Known) -> Vec<Difference> {
+    /// the end, and the number of observations of the real pod.
+    pub(crate) async fn compare(&self, case: &Case, known: Known) -> (Vec<Difference>, usize) {
         let (done, real_has_settled) = oneshot::channel::<()>();
         let real = async {
             self.create(case, &self.real).await;
@@ -159,15 +159,16 @@ impl World {
         };
         let ((real, is), simulated) = join(real, simulated).await;
         if !is {
-            return vec![unlike(&case.name, "it does not settle")];
+            return (vec![unlike(&case.name, "it does not settle")], 0);
         }
         let mut changed = self.changed.clone();
         let deadline = Instant::now() + SETTLING;
         loop {
-            let seen = between(&case.name, &real.all(case), &simulated.all(case));
+            let observed = real.all(case);
+            let seen = between(&case.name, &observed, &simulated.all(case));
             let last = timeout_at(deadline, changed.changed());
             if known.explain(&seen) || last.await.is_err() {
-                return seen;
+                return (seen, observed.len());
             }
         }
     }
