@@ -71,13 +71,8 @@ impl Catalogue {
 fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
     let mut fields = decoder.fields(node, "a claim")?;
     let id = fields.read(decoder, "id", |decoder, node| {
-        let text = decoder.text(node, "`id`")?;
-        let id = ClaimId::parse(text);
-        if id.is_none() {
-            let hint = "an area and words divided by dots, such as net.dns-service".to_owned();
-            decoder.report(node, format!("`{text}` is not a claim id"), Some(hint));
-        }
-        id
+        let hint = Some("an area and words divided by dots, such as net.dns-service");
+        decoder.parsed(node, "`id`", ("is not a claim id", hint), ClaimId::parse)
     });
     let kind = fields.read(decoder, "type", |decoder, node| {
         decoder.member(node, "type", ClaimType::ALL)

@@ -87,13 +87,9 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenNode
 }
 
 fn read_selector(decoder: &mut Decoder<'_>, node: &Node) -> Option<Placed<NodeSelector>> {
-    let text = decoder.text(node, "what is excluded")?;
-    let Some(value) = NodeSelector::parse(text) else {
-        let message = format!("`{text}` is neither the name of a node nor a label");
-        let hint = "write a label as KEY=VALUE, or as KEY=* for any value".to_owned();
-        decoder.report(node, message, Some(hint));
-        return None;
-    };
+    let hint = Some("write a label as KEY=VALUE, or as KEY=* for any value");
+    let is_not = ("is neither the name of a node nor a label", hint);
+    let value = decoder.parsed(node, "what is excluded", is_not, NodeSelector::parse)?;
     let at = decoder.place(node);
     Some(Placed { value, at })
 }

@@ -179,15 +179,11 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
 fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
     let mut fields = decoder.fields(node, "`share`")?;
     let path = fields.read(decoder, "path", |decoder, node| {
-        let text = decoder.text(node, "`path`")?;
-        if !is_of_share(text) {
-            let hint = "the path of a folder of a share, such as `\\\\files.example.com\\builds`, of ASCII \
-                        letters, digits and `.`, `-`, `_`, `$`";
-            let message = format!("`{text}` is no such path");
-            decoder.report(node, message, Some(hint.to_owned()));
-            return None;
-        }
-        Some(text.to_owned())
+        let hint = "the path of a folder of a share, such as `\\\\files.example.com\\builds`, of ASCII \
+                    letters, digits and `.`, `-`, `_`, `$`";
+        decoder.parsed(node, "`path`", ("is no such path", Some(hint)), |text| {
+            is_of_share(text).then(|| text.to_owned())
+        })
     });
     let credential_spec = fields.read(decoder, "credential-spec", |decoder, node| {
         read_object_name(decoder, node, "`credential-spec`", "a GMSACredentialSpec")

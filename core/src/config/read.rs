@@ -169,14 +169,11 @@ pub(super) fn read_object_name(
     what: &str,
     kind: &str,
 ) -> Option<String> {
-    let name = decoder.text(node, what)?.to_owned();
-    if !is_dns_subdomain(&name) {
-        let message = format!("`{name}` cannot be the name of {kind}");
-        let hint = "labels of a-z, 0-9 and -, with dots between them".to_owned();
-        decoder.report(node, message, Some(hint));
-        return None;
-    }
-    Some(name)
+    let is_not = format!("cannot be the name of {kind}");
+    let hint = Some("labels of a-z, 0-9 and -, with dots between them");
+    decoder.parsed(node, what, (is_not.as_str(), hint), |text| {
+        is_dns_subdomain(text).then(|| text.to_owned())
+    })
 }
 
 fn read_fixtures(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenFixtures> {
@@ -328,12 +325,9 @@ fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
 }
 
 fn read_date(decoder: &mut Decoder<'_>, node: &Node) -> Option<Date> {
-    let text = decoder.text(node, "`expires`")?;
-    // `parse` takes other forms of ISO 8601, too, some of them with a time of day
-    let date = (text.len() == 10).then(|| text.parse().ok()).flatten();
-    if date.is_none() {
-        let hint = "as YYYY-MM-DD: the last day it applies, such as 2027-03-31".to_owned();
-        decoder.report(node, format!("`{text}` is not a date"), Some(hint));
-    }
-    date
+    let hint = Some("as YYYY-MM-DD: the last day it applies, such as 2027-03-31");
+    decoder.parsed(node, "`expires`", ("is not a date", hint), |text| {
+        // `parse` takes other forms of ISO 8601, too, some of them with a time of day
+        (text.len() == 10).then(|| text.parse().ok()).flatten()
+    })
 }

@@ -138,6 +138,22 @@ impl<'f> Decoder<'f> {
         }
     }
 
+    /// What `parse` makes of text; the message about any other text quotes it and goes on with `is_not`.
+    pub fn parsed<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        (is_not, hint): (&str, Option<&str>),
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(node, what)?;
+        let value = parse(text);
+        if value.is_none() {
+            self.report(node, format!("`{text}` {is_not}"), hint.map(str::to_owned));
+        }
+        value
+    }
+
     pub fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
         match node.value {
             Value::Bool(flag) => Some(flag),

@@ -84,13 +84,9 @@ impl WindowsBuild {
 
 /// Reads a build as it is written in the node label.
 pub(crate) fn read_build(decoder: &mut Decoder<'_>, node: &Node) -> Option<WindowsBuild> {
-    let text = decoder.text(node, "a build")?;
-    let build = WindowsBuild::parse_label(text);
-    if build.is_none() {
-        let hint = "as in the node label: 10.0.20348".to_owned();
-        decoder.report(node, format!("`{text}` is not a Windows build"), Some(hint));
-    }
-    build
+    let hint = Some("as in the node label: 10.0.20348");
+    let is_not = ("is not a Windows build", hint);
+    decoder.parsed(node, "a build", is_not, WindowsBuild::parse_label)
 }
 
 impl fmt::Display for WindowsBuild {

@@ -238,13 +238,10 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
 }
 
 fn read_version(decoder: &mut Decoder<'_>, node: &Node) -> Option<Version> {
-    let text = decoder.text(node, "`on-since`")?;
-    let read = Version::parse(&format!("{text}.0")).ok();
-    if read.is_none() {
-        let hint = "as in \"1.33\"".to_owned();
-        decoder.report(node, format!("`{text}` is not a version"), Some(hint));
-    }
-    read
+    let is_not = ("is not a version", Some("as in \"1.33\""));
+    decoder.parsed(node, "`on-since`", is_not, |text| {
+        Version::parse(&format!("{text}.0")).ok()
+    })
 }
 
 /// Reads the query; the axes of the case fill in the rest.
@@ -299,17 +296,13 @@ pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
 
 /// A field as in a pod or in a container.
 fn read_field(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
-    let text = decoder.text(node, "`field`")?;
     let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric());
-    let mut parts = text.split('.');
-    let begins = matches!(parts.next(), Some("spec" | "container"));
-    if begins && parts.all(plain) {
-        return Some(text.to_owned());
-    }
-    let hint = "as in spec.hostPID or container.securityContext.privileged".to_owned();
-    let message = format!("`{text}` is not a field of a pod");
-    decoder.report(node, message, Some(hint));
-    None
+    let hint = Some("as in spec.hostPID or container.securityContext.privileged");
+    decoder.parsed(node, "`field`", ("is not a field of a pod", hint), |text| {
+        let mut parts = text.split('.');
+        let begins = matches!(parts.next(), Some("spec" | "container"));
+        (begins && parts.all(plain)).then(|| text.to_owned())
+    })
 }
 
 pub(super) fn read_expectation(

@@ -117,17 +117,12 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
 
 /// Reads a name: a part of check ids, which people type and distinguish.
 pub(super) fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
-    let text = decoder.text(node, "`name`")?;
-    let valid = text.len() <= LONGEST_NAME
-        && text
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    if !valid {
-        let hint = format!("a-z, 0-9 and -, at most {LONGEST_NAME} of them");
-        decoder.report(node, format!("`{text}` is not a name"), Some(hint));
-        return None;
-    }
-    Some(text.to_owned())
+    let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let hint = format!("a-z, 0-9 and -, at most {LONGEST_NAME} of them");
+    decoder.parsed(node, "`name`", ("is not a name", Some(hint.as_str())), |text| {
+        let valid = text.len() <= LONGEST_NAME && text.chars().all(known);
+        valid.then(|| text.to_owned())
+    })
 }
 
 /// The items of a list of controls, each with what was read of it.

@@ -206,29 +206,17 @@ pub(super) fn read_scenario(
 fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Command> {
     let node = &entry.node;
     let path = |decoder: &mut Decoder<'_>, node: &Node| {
-        let hint = "an absolute path of plain letters: `C:\\dir\\file` on Windows";
-        let text = decoder.text(node, "a path")?;
-        let path = FilePath::parse(os, text);
-        if path.is_none() {
-            decoder.report(
-                node,
-                format!("`{text}` is no such path"),
-                Some(hint.to_owned()),
-            );
-        }
-        path
+        let hint = Some("an absolute path of plain letters: `C:\\dir\\file` on Windows");
+        let parse = |text: &str| FilePath::parse(os, text);
+        decoder.parsed(node, "a path", ("is no such path", hint), parse)
     };
     Some(match entry.key.as_str() {
         "access" => Command::Access(path(decoder, node)?),
         "free-space" => Command::FreeSpace(path(decoder, node)?),
         "services" => {
             let read = |decoder: &mut Decoder<'_>, node: &Node| {
-                let text = decoder.text(node, "a service's name")?;
-                let name = ServiceName::parse(text);
-                if name.is_none() {
-                    decoder.report(node, format!("`{text}` names no service"), None);
-                }
-                name
+                let is_not = ("names no service", None);
+                decoder.parsed(node, "a service's name", is_not, ServiceName::parse)
             };
             Command::Services(decoder.each(node, "`services`", read)?)
         }
@@ -261,13 +249,8 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
             }
         }
         "get" => {
-            let text = decoder.text(node, "a host and its port")?;
-            let get = read_get(text);
-            if get.is_none() {
-                let hint = "such as `kubernetes:443`".to_owned();
-                let message = format!("`{text}` is no host with a port");
-                decoder.report(node, message, Some(hint));
-            }
+            let is_not = ("is no host with a port", Some("such as `kubernetes:443`"));
+            let get = decoder.parsed(node, "a host and its port", is_not, read_get);
             Command::Get(get?)
         }
         "write-file" => {
@@ -301,27 +284,17 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
 
 /// Reads the name of a volume and a path in it.
 fn read_file_of_volume(decoder: &mut Decoder<'_>, node: &Node, os: Os) -> Option<FilePath> {
-    let text = decoder.text(node, "a volume and a file in it")?;
-    let is_within = text.contains('\\');
-    let file = FilePath::parse(os, &format!("C:\\{text}")).filter(|_| is_within);
-    if file.is_none() {
-        let hint = "such as `shared\\file.txt`".to_owned();
-        decoder.report(
-            node,
-            format!("`{text}` names no file of a volume"),
-            Some(hint),
-        );
-    }
-    file
+    let hint = Some("such as `shared\\file.txt`");
+    let is_not = ("names no file of a volume", hint);
+    decoder.parsed(node, "a volume and a file in it", is_not, |text| {
+        let is_within = text.contains('\\');
+        FilePath::parse(os, &format!("C:\\{text}")).filter(|_| is_within)
+    })
 }
 
 fn read_variable(decoder: &mut Decoder<'_>, node: &Node) -> Option<VariableName> {
-    let text = decoder.text(node, "a variable's name")?;
-    let name = VariableName::parse(text);
-    if name.is_none() {
-        decoder.report(node, format!("`{text}` names no variable"), None);
-    }
-    name
+    let is_not = ("names no variable", None);
+    decoder.parsed(node, "a variable's name", is_not, VariableName::parse)
 }
 
 fn read_get(text: &str) -> Option<HttpGet> {
@@ -334,13 +307,8 @@ fn read_get(text: &str) -> Option<HttpGet> {
 }
 
 fn read_token(decoder: &mut Decoder<'_>, node: &Node) -> Option<Token> {
-    let text = decoder.text(node, "a word")?;
-    let token = Token::parse(text);
-    if token.is_none() {
-        let hint = "letters and digits, at most 64".to_owned();
-        decoder.report(node, format!("`{text}` is no such word"), Some(hint));
-    }
-    token
+    let is_not = ("is no such word", Some("letters and digits, at most 64"));
+    decoder.parsed(node, "a word", is_not, Token::parse)
 }
 
 pub(super) fn read_program_end(

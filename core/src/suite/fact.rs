@@ -222,14 +222,10 @@ fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectati
     };
     let mut wanted = Some(BTreeMap::new());
     for entry in entries {
-        let quantity = decoder.text(&entry.node, "a quantity").and_then(|text| {
-            let read = Quantity::parse(text).filter(|quantity| *quantity > Quantity::ZERO);
-            if read.is_none() {
-                let hint = "as in a pod's requests: 2Gi, 500m".to_owned();
-                let message = format!("`{text}` is not an amount above nothing");
-                decoder.report(&entry.node, message, Some(hint));
-            }
-            read
+        let hint = Some("as in a pod's requests: 2Gi, 500m");
+        let is_not = ("is not an amount above nothing", hint);
+        let quantity = decoder.parsed(&entry.node, "a quantity", is_not, |text| {
+            Quantity::parse(text).filter(|quantity| *quantity > Quantity::ZERO)
         });
         wanted = wanted.zip(quantity).map(|(mut wanted, quantity)| {
             wanted.insert(entry.key.clone(), quantity);
