@@ -155,7 +155,7 @@ fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
 
 fn check(view: &RunView, run: &Outcomes<'_>, places: &Pools, check: &CheckView) -> Value {
     let planned = &check.planned;
-    let finding = Finding::in_run(check, run);
+    let finding = Finding::of_check(check, Some(run));
     let tried = check.tried();
     json!({
         "id": planned.id,

@@ -18,7 +18,6 @@ pub mod plan;
 pub mod preflight;
 mod text;
 
-pub use findings::finding::Finding;
 pub use text::alone;
 pub use text::ending::nothing_selected;
 pub use text::layout::wrap;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::outcomes::{Outcomes, advice};
-use crate::claims::{ClaimId, ClaimType};
+use crate::claims::ClaimType;
 use crate::method::{AS_CREATED, Comparison, Difference, ErrorKind, ObservationError};
-use crate::plan::{CheckId, Point};
+use crate::plan::CheckId;
 use crate::record::{Attempted, CheckView, PlannedCheck};
 use crate::text::printable;
 use crate::verdict::{Conclusion, ControlOutcome, Reason, SkipReason, Verdict, reason_for};
@@ -16,13 +16,10 @@ pub(crate) const UNFINISHED: &str = "the run ended before it gave a verdict";
 /// What a check came to, what was expected and seen, and the next step. Fields but [`Finding::sentence`] and
 /// [`Finding::reason`] hold foreign text as recorded: each report makes it fit for its format.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Finding {
-    pub claim: ClaimId,
+pub(crate) struct Finding {
     pub check: CheckId,
     /// Its verdict; `None` when the run ended before.
     pub verdict: Option<Verdict>,
-    /// The point, or without one the title of what is observed.
-    pub target: String,
     pub expected: Option<String>,
     pub seen: Option<String>,
     /// Why it is inconclusive or was not observed.
@@ -35,23 +32,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The finding of a check; without a conclusion the finding says that the run ended before. Its hint knows nothing
-    /// of the run.
-    pub fn from_check(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
-        Self::concluded(planned, conclusion, None)
-    }
-
-    /// The finding of a check of this run.
-    pub(crate) fn in_run(check: &CheckView, run: &Outcomes<'_>) -> Self {
-        Self::concluded(&check.planned, check.conclusion.as_ref(), Some(run))
-    }
-
-    fn concluded(
-        planned: &PlannedCheck,
-        conclusion: Option<&Conclusion>,
-        run: Option<&Outcomes<'_>>,
-    ) -> Self {
-        match conclusion {
+    /// The finding of a check; without a conclusion the finding says that the run ended before. Without its run the
+    /// hint knows nothing of the other checks.
+    pub(crate) fn of_check(check: &CheckView, run: Option<&Outcomes<'_>>) -> Self {
+        let planned = &check.planned;
+        match &check.conclusion {
             None => Self::make(planned, None, None, "", run),
             Some(Conclusion {
                 verdict,
@@ -77,11 +62,6 @@ impl Finding {
         disagreed: &str,
         run: Option<&Outcomes<'_>>,
     ) -> Self {
-        let target = if planned.point == Point::default() {
-            planned.title.clone()
-        } else {
-            planned.point.to_string()
-        };
         let (expected, seen, cause) = sides(reason);
         let detail = match verdict {
             None => String::new(),
@@ -96,10 +76,8 @@ impl Finding {
         sentence.push_str(disagreed);
         let line = verdict.map_or_else(String::new, |verdict| reason_line(verdict, reason));
         Self {
-            claim: planned.claim.clone(),
             check: planned.id.clone(),
             verdict,
-            target,
             expected,
             seen,
             cause,
@@ -362,7 +340,9 @@ fn reason_of(attempt: &Attempted) -> Option<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::ClaimId;
     use crate::method::ErrorKind;
+    use crate::plan::Point;
 
     #[test]
     fn the_next_step_is_about_what_is_amiss() {

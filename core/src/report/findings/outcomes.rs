@@ -236,7 +236,7 @@ mod tests {
             checks: checks.iter().enumerate().map(view).collect(),
             ..RunView::default()
         };
-        Finding::in_run(&run.checks[&0], &Outcomes::from_view(&run)).hint
+        Finding::of_check(&run.checks[&0], Some(&Outcomes::from_view(&run))).hint
     }
 
     #[test]

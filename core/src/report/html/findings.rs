@@ -130,7 +130,7 @@ fn finding(
     told: &mut Told<'_>,
 ) -> Option<Markup> {
     let ((place, check), more) = checks.split_first()?;
-    let finding = Finding::in_run(check, run);
+    let finding = Finding::of_check(check, Some(run));
     let text = |text: Option<String>| text.map(|text| printable(&text));
     let counts = format!("against the cluster (profile {})", view.started.profile);
     let head = html! {
@@ -172,7 +172,7 @@ fn others(what: &str, checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Ma
 /// Checks that the page has no room for in full, each with a few words on why it is there.
 fn in_short(checks: &[(usize, &CheckView)], told: &mut Told<'_>) -> Markup {
     let listed = listed("in short", checks, told, |check| {
-        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        let finding = Finding::of_check(check, None);
         html! { " " (word(finding.verdict)) ": " (fit(&finding.reason, REASON)) }
     });
     // The filter hides these, too

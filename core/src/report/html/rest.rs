@@ -58,7 +58,7 @@ pub(super) fn limitations(view: &RunView, lists: &mut Room) -> Markup {
     let known = checks.filter(|check| check.verdict() == Some(Verdict::KnownLimitation));
     let mut claims = BTreeMap::<_, (Vec<_>, _, _)>::new();
     for check in known {
-        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        let finding = Finding::of_check(check, None);
         let kind = (&check.planned.claim, printable(&check.planned.title));
         let new = (Vec::new(), finding, check.planned.limitation.as_ref());
         let (checks, ..) = claims.entry(kind).or_insert(new);

@@ -133,7 +133,7 @@ fn waiver(idle: &Idle<'_>) -> TestCase {
 
 fn case(view: &RunView, run: &Outcomes<'_>, check: &CheckView) -> TestCase {
     let planned = &check.planned;
-    let finding = Finding::in_run(check, run);
+    let finding = Finding::of_check(check, Some(run));
     let waiver = view.waiver(check);
     let raised = raised(view, check);
     let mut status = match finding.verdict {

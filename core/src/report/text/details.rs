@@ -106,7 +106,7 @@ impl Page {
         check: &CheckView,
         others: &[&CheckView],
     ) {
-        let finding = Finding::in_run(check, run);
+        let finding = Finding::of_check(check, Some(run));
         let id = shown(&finding.check);
         self.blank();
         self.entry(
@@ -114,11 +114,11 @@ impl Page {
             Style::for_verdict(finding.verdict),
             &id,
         );
-        let title = printable(&check.planned.title);
+        let (claim, title) = (&check.planned.claim, printable(&check.planned.title));
         self.field(
             4,
             "claim",
-            &format!("{} ({}): {title}", finding.claim, check.planned.claim_type),
+            &format!("{claim} ({}): {title}", check.planned.claim_type),
         );
         if let Some(node) = check.planned.point.node_name(&places(view)) {
             self.field(4, "from node", &printable(&node));

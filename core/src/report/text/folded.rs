@@ -49,7 +49,7 @@ pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
 
 /// Why a check has its verdict, on one printable line; may be empty.
 pub(crate) fn reason(view: &RunView, check: &CheckView) -> String {
-    let reason = Finding::from_check(&check.planned, check.conclusion.as_ref()).reason;
+    let reason = Finding::of_check(check, None).reason;
     let flaky = if check.is_flaky() { "flaky" } else { "" };
     let reason = joined(flaky, &reason, ": ");
     joined(
@@ -119,7 +119,7 @@ pub(crate) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, Strin
     match check.verdict() {
         None => Some((None, UNFINISHED.to_owned())),
         Some(Verdict::Skip) => {
-            let reason = Finding::from_check(&check.planned, check.conclusion.as_ref()).reason;
+            let reason = Finding::of_check(check, None).reason;
             Some((Some(Verdict::Skip), reason))
         }
         Some(_) => None,
