@@ -89,25 +89,11 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
 impl Over {
     /// Whether it has an axis; the networks are a condition.
     pub fn has_axes(&self) -> bool {
-        let Self {
-            windows_pools,
-            only_pool,
-            across,
-            families,
-            networks: _,
-            sources,
-            workloads,
-            containers,
-            values,
-        } = self;
-        *windows_pools
-            || only_pool.is_some()
-            || *across != Across::default()
-            || *families
-            || !sources.is_empty()
-            || !workloads.is_empty()
-            || !containers.is_empty()
-            || !values.is_empty()
+        let without = Self {
+            networks: self.networks.clone(),
+            ..Self::default()
+        };
+        *self != without
     }
 
     /// The disposition of a case on a cluster with another network plugin than its own; an unknown plugin
