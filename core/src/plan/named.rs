@@ -9,24 +9,13 @@ use crate::document::{Diagnostic, Place, Placed, did_you_mean, nearest};
 use crate::facts::NodeOrdinal;
 use crate::suite::{Case, Suites};
 
-/// The id of a case, with which the ids of its checks begin.
-pub(super) fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
-    match case {
-        None => claim.to_string(),
-        Some(name) => format!("{claim}/{name}"),
-    }
-}
-
 /// Refuses a pattern that can be about no check of any case and about no claim without cases.
 pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result<(), Diagnostic> {
     for value in node_values(pattern.as_str()) {
         known_place(value, at)?;
     }
     let has_case = |claim: &Claim| suites.cases_of(&claim.id).next().is_some();
-    let is_case = |case: &Case| {
-        let id = case_id(&case.claim, case.name.as_deref());
-        pattern.may_cover_case(&id)
-    };
+    let is_case = |case: &Case| pattern.may_cover_case(&case.id());
     let mut unchecked = suites.claims.iter().filter(|claim| !has_case(claim));
     if suites.cases.iter().any(is_case) || unchecked.any(|it| pattern.may_cover(it.id.as_str())) {
         return Ok(());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Axis, Check, CheckId, Plan};
-use super::named::{case_id, known_id, known_place, nearest_check};
+use super::named::{known_id, known_place, nearest_check};
 use crate::claims::{Claim, ClaimId, ClaimType, Pattern};
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};
 use crate::facts::{Facts, IpFamily, Known};
@@ -145,7 +145,7 @@ impl Selection {
     /// Whether a case is wanted: `true` as long as one of its checks may be wanted.
     pub fn may_want_case(&self, case: &Case) -> bool {
         if let Some(again) = &self.again {
-            let id = case_id(&case.claim, case.name.as_deref());
+            let id = case.id();
             let is_of_it = |check: &CheckId| {
                 let rest = check.as_str().strip_prefix(id.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
@@ -315,7 +315,7 @@ impl What {
 
     fn hit_case(&self, case: &Case) -> Hit {
         match self {
-            Self::Id(pattern) => hit_id(pattern, &case_id(&case.claim, case.name.as_deref())),
+            Self::Id(pattern) => hit_id(pattern, &case.id()),
             Self::Area(_) | Self::ClaimType(_) => self.hit_claim(&case.claim, case.claim_type),
             Self::Axis(axis, pattern) => Hit::possible(match axis {
                 Axis::Pool => match &case.over.only_pool {
