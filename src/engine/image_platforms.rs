@@ -24,7 +24,7 @@ pub(crate) async fn note_unoffered(
     mut pulls: BTreeMap<PoolName, Pulls>,
     pools: BTreeMap<PoolName, Pool>,
 ) {
-    if !profile.rules().way_out {
+    if profile.is_air_gapped() {
         return;
     }
     pulls.retain(|name, _| pools.get(name).is_some_and(|pool| pool.os == Os::Windows));

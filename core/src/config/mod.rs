@@ -26,7 +26,7 @@ pub use images::{Image, Images, PullPolicy, PullSecret};
 pub use limits::Limits;
 pub use nodes::{NodeSelector, Nodes};
 pub use outside::{Outside, Share, Target};
-pub use profile::{Counts, Profile, Rules};
+pub use profile::Profile;
 pub use read::read;
 pub use waiver::Waiver;
 

@@ -23,49 +23,18 @@ pub enum Profile {
     Strict,
 }
 
-/// What a profile changes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rules {
-    /// What counts against the cluster beside what is not as documented.
-    pub counts: &'static [Counts],
-    /// Whether images may come from public registries.
-    pub public_images: bool,
-    /// Whether pods are to reach anything outside the cluster.
-    pub way_out: bool,
-}
-
-/// What a profile may count against a cluster.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Counts {
-    /// Advice that is not followed.
-    Warnings,
-    /// A check whose attempts disagreed.
-    Flaky,
-}
-
 impl Profile {
     /// Every profile.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// Everything that the profile changes, in this one place.
-    pub const fn rules(self) -> Rules {
-        match self {
-            Self::Default => Rules {
-                counts: &[],
-                public_images: true,
-                way_out: true,
-            },
-            Self::AirGapped => Rules {
-                counts: &[],
-                public_images: false,
-                way_out: false,
-            },
-            Self::Strict => Rules {
-                counts: &[Counts::Warnings, Counts::Flaky],
-                public_images: true,
-                way_out: true,
-            },
-        }
+    /// Whether no image may come from a public registry, and nothing outside the cluster is observed.
+    pub fn is_air_gapped(self) -> bool {
+        self == Self::AirGapped
+    }
+
+    /// Whether advice that warns and checks whose attempts disagreed count against the cluster, too.
+    pub fn is_strict(self) -> bool {
+        self == Self::Strict
     }
 
     /// The profile's word.

@@ -68,7 +68,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     fields.finish(decoder);
     let mut valid = valid(written);
     if let Some(node) = profile
-        && !valid.profile.rules().public_images
+        && valid.profile.is_air_gapped()
     {
         valid.public = public(decoder, node, &valid);
     }

@@ -4,7 +4,7 @@ use strum::IntoStaticStr;
 
 use super::attempts::Conclusion;
 use super::judge::Verdict;
-use crate::config::{Counts, Profile};
+use crate::config::Profile;
 
 /// Whether a conclusion speaks for or against the cluster.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -19,18 +19,17 @@ pub enum Weight {
 /// What a conclusion weighs under a profile. An error of our own weighs nothing, whatever the profile:
 /// reports count it apart.
 pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
-    let counted = |what| profile.rules().counts.contains(&what);
     let counts = match conclusion.verdict {
         Verdict::Skip | Verdict::Inconclusive => return Weight::Nothing,
         Verdict::Fail => true,
-        Verdict::Warn => counted(Counts::Warnings),
+        Verdict::Warn => profile.is_strict(),
         // What works though documented not to is no fault of the cluster
         Verdict::Pass
         | Verdict::KnownLimitation
         | Verdict::LimitationLifted
         | Verdict::Informational => false,
     };
-    match counts || (conclusion.flaky && counted(Counts::Flaky)) {
+    match counts || (conclusion.flaky && profile.is_strict()) {
         true => Weight::Against,
         false => Weight::For,
     }
