@@ -4,8 +4,10 @@
 macro_rules! words {
     ($name:ident) => {
         impl $name {
+            /// Every member.
             pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
+            /// The member's word.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

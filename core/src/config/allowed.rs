@@ -18,7 +18,4 @@ pub enum Allowed {
     Disruption,
 }
 
-impl Allowed {
-    /// All of it.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-}
+crate::text::words!(Allowed);

@@ -44,15 +44,7 @@ pub enum PullPolicy {
     Never,
 }
 
-impl PullPolicy {
-    /// Every policy.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// Kubernetes' word for it.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(PullPolicy);
 
 /// A Secret of the cluster that images are pulled with.
 #[derive(Clone, Debug, Eq, PartialEq)]

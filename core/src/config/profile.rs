@@ -1,7 +1,5 @@
 //! The profiles: named rules for what counts against a cluster.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -11,7 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
     Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr, VariantArray)]
+#[derive(strum::Display, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Profile {
     /// Only what is not as documented counts against a cluster.
@@ -23,10 +21,9 @@ pub enum Profile {
     Strict,
 }
 
-impl Profile {
-    /// Every profile.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
+crate::text::words!(Profile);
 
+impl Profile {
     /// Whether no image may come from a public registry, and nothing outside the cluster is observed.
     pub fn is_air_gapped(self) -> bool {
         self == Self::AirGapped
@@ -35,16 +32,5 @@ impl Profile {
     /// Whether advice that warns and checks whose attempts disagreed count against the cluster, too.
     pub fn is_strict(self) -> bool {
         self == Self::Strict
-    }
-
-    /// The profile's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
