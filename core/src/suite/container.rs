@@ -1,5 +1,7 @@
 //! The assertions of programs, logs and fields, from YAML.
 
+use strum::VariantNames;
+
 use super::case::read_name;
 use crate::command::{Command, FilePath, Host, HttpGet, ServiceName, Token, VariableName};
 use crate::document::{Decoder, Entry, Fields, Node};
@@ -81,30 +83,8 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
 }
 
 pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
-    let entry = decoder.tagged(
-        node,
-        "status `ask`",
-        &[
-            "pod",
-            "job",
-            "cron-job",
-            "quota",
-            "claim",
-            "autoscaler",
-            "metrics",
-            "events",
-        ],
-    )?;
-    let kind = match entry.key.as_str() {
-        "job" => StatusKind::Job,
-        "cron-job" => StatusKind::CronJob,
-        "quota" => StatusKind::Quota,
-        "claim" => StatusKind::Claim,
-        "autoscaler" => StatusKind::Autoscaler,
-        "metrics" => StatusKind::Metrics,
-        "events" => StatusKind::Events,
-        _ => StatusKind::Pod,
-    };
+    let entry = decoder.tagged(node, "status `ask`", StatusKind::VARIANTS)?;
+    let kind = entry.key.parse().ok()?;
     let mut fields = decoder.fields(&entry.node, "an object")?;
     let object = read_pod(decoder, &mut fields, "name");
     fields.finish(decoder);

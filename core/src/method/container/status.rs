@@ -37,7 +37,9 @@ pub struct StatusQuery {
     pub object: PodOf,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// What a status is of, by its key in a suite.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum StatusKind {
     Pod,
     Job,
