@@ -4,18 +4,24 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::facts::{Os, Pool, PoolName, WindowsBuild};
 use crate::fixture::FixtureName;
 use crate::text::bound;
 
 /// A system that an image is for.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 pub struct Platform {
     /// `linux`, `windows` or any other text of the registry; `None` where it names none.
     pub os: Option<String>,
+    #[serde(default, rename = "os.version", deserialize_with = "read_version")]
     pub build: Option<WindowsBuild>,
+}
+
+fn read_version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WindowsBuild>, D::Error> {
+    let version = Option::<String>::deserialize(from)?;
+    Ok(version.as_deref().and_then(WindowsBuild::parse_kernel))
 }
 
 /// What the registry has for a tag.
@@ -49,19 +55,12 @@ struct Written {
 
 #[derive(Deserialize)]
 struct Entry {
-    platform: Option<WrittenPlatform>,
+    platform: Option<Platform>,
 }
 
 #[derive(Deserialize)]
 struct Descriptor {
     digest: String,
-}
-
-#[derive(Deserialize)]
-struct WrittenPlatform {
-    os: Option<String>,
-    #[serde(rename = "os.version")]
-    version: Option<String>,
 }
 
 impl Manifest {
@@ -73,9 +72,8 @@ impl Manifest {
             (Some(entries), _) => {
                 // An entry without a platform may be of any: containerd tries it (`images.Manifest` in its
                 // `core/images/image.go`)
-                let platforms = entries
-                    .into_iter()
-                    .map(|entry| Platform::from(entry.platform));
+                let platforms = entries.into_iter();
+                let platforms = platforms.map(|entry| entry.platform.unwrap_or_default());
                 Ok(Self::Index(platforms.collect()))
             }
             (None, Some(Descriptor { digest })) if is_digest(&digest) => {
@@ -96,10 +94,10 @@ fn is_digest(text: &str) -> bool {
 impl Platform {
     /// Reads the config of a single image, or says what is wrong with it.
     pub fn read(json: &[u8]) -> Result<Self, String> {
-        let written: WrittenPlatform = serde_json::from_slice(json)
+        let platform: Self = serde_json::from_slice(json)
             .map_err(|error| format!("its config is not understood: {error}"))?;
-        match written.os {
-            Some(_) => Ok(Some(written).into()),
+        match platform.os {
+            Some(_) => Ok(platform),
             None => Err("its config names no system".to_owned()),
         }
     }
@@ -121,16 +119,6 @@ impl Platform {
                 };
                 os == "windows" && (any_build || fits)
             }
-        }
-    }
-}
-
-impl From<Option<WrittenPlatform>> for Platform {
-    fn from(written: Option<WrittenPlatform>) -> Self {
-        let version = written.as_ref().and_then(|one| one.version.as_deref());
-        Self {
-            build: version.and_then(WindowsBuild::parse_kernel),
-            os: written.and_then(|one| one.os),
         }
     }
 }
