@@ -169,41 +169,25 @@ fn check_axes(
             "take the other sources out of `over`",
         );
     }
-    match test {
-        Test::Admission(assertion) => {
-            let of_container = assertion.query.field.starts_with("container.");
-            if of_container == over.containers.is_empty() {
-                refuse(
-                    "the field and the axis `container` do not go together",
-                    "a field that begins with `container.` needs the axis, no other takes it",
-                );
-            }
-            if assertion.query.value.is_some() && !over.values.is_empty() {
-                refuse(
-                    "the field has a `value`, and the case an axis `value`, too",
-                    "leave one out",
-                );
-            }
+    if let Test::Admission(assertion) = test {
+        let of_container = assertion.query.field.starts_with("container.");
+        if of_container == over.containers.is_empty() {
+            refuse(
+                "the field and the axis `container` do not go together",
+                "a field that begins with `container.` needs the axis, no other takes it",
+            );
         }
-        Test::Fact(_)
-        | Test::Http(_)
-        | Test::Log(_)
-        | Test::Ping(_)
-        | Test::Program(_)
-        | Test::Udp(_)
-        | Test::Placement(_)
-        | Test::Preemption(_)
-        | Test::Scenario(_)
-        | Test::State(_)
-        | Test::Status(_) => {
-            if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())
-            {
-                refuse(
-                    "workloads, containers and values are axes of admission tests only",
-                    "remove them from `over`",
-                );
-            }
+        if assertion.query.value.is_some() && !over.values.is_empty() {
+            refuse(
+                "the field has a `value`, and the case an axis `value`, too",
+                "leave one out",
+            );
         }
+    } else if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty()) {
+        refuse(
+            "workloads, containers and values are axes of admission tests only",
+            "remove them from `over`",
+        );
     }
     let of_controls = controls
         .iter()
