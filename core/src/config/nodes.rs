@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::written::WrittenNodes;
+use schemars::JsonSchema;
+
 use crate::document::{Decoder, Node, Placed};
 use crate::text::{is_dns_subdomain, is_label_key, is_label_value};
 
 /// Which nodes a run keeps off.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Nodes {
-    /// The nodes on which it puts no pod.
+    /// Nodes on which a run puts no pod: the name of each, or a label of them, as `KEY=VALUE` or `KEY=*`. None unless set.
+    #[schemars(default, with = "Vec<String>")]
     pub exclude: Vec<Placed<NodeSelector>>,
 }
 
@@ -75,13 +78,13 @@ impl fmt::Display for NodeSelector {
 }
 
 /// Reads the section.
-pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenNodes> {
+pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<Nodes> {
     let mut fields = decoder.fields(node, "`nodes`")?;
     let exclude = fields.set(decoder, "exclude", |decoder, node| {
         decoder.kept(node, "`exclude`", read_selector)
     });
     fields.finish(decoder);
-    Some(WrittenNodes {
+    Some(Nodes {
         exclude: exclude.unwrap_or_default(),
     })
 }

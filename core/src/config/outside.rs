@@ -3,8 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
+
 use super::read::read_object_name;
-use super::written::{WrittenOutside, WrittenShare, WrittenTarget};
+use super::written::{WrittenOutside, WrittenTarget};
 use crate::document::{Decoder, Fields, Node};
 
 /// What lies outside the cluster.
@@ -50,9 +52,10 @@ impl Default for Outside {
 }
 
 /// A folder that a server of SMB shares.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Share {
-    /// `\\SERVER\SHARE`, perhaps with folders behind it: a shell reads it as one word.
+    /// Its path, such as `\\files.example.com\builds`, of ASCII letters, digits and `.`, `-`, `_`, `$`.
     pub path: String,
     /// The name of the `GMSACredentialSpec` whose account may write there.
     pub credential_spec: String,
@@ -145,10 +148,7 @@ pub(super) fn valid(written: WrittenOutside) -> Outside {
         metadata: written.metadata.unwrap_or(without.metadata),
         names: written.names.map_or(without.names, targets),
         addresses: written.addresses.map_or(without.addresses, targets),
-        share: written.share.map(|written| Share {
-            path: written.path,
-            credential_spec: written.credential_spec,
-        }),
+        share: written.share,
     }
 }
 
@@ -176,7 +176,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
     Some(written)
 }
 
-fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
+fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<Share> {
     let mut fields = decoder.fields(node, "`share`")?;
     let path = fields.read(decoder, "path", |decoder, node| {
         let hint = "the path of a folder of a share, such as `\\\\files.example.com\\builds`, of ASCII \
@@ -189,7 +189,7 @@ fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenShare> {
         read_object_name(decoder, node, "`credential-spec`", "a GMSACredentialSpec")
     });
     fields.finish(decoder);
-    Some(WrittenShare {
+    Some(Share {
         path: path?,
         credential_spec: credential_spec?,
     })

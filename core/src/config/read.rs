@@ -11,7 +11,7 @@ use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
 use super::written::{Written, WrittenDurations, WrittenFixtures, WrittenLimits};
-use super::{Config, Durations, Limits, Nodes, images, nodes, outside};
+use super::{Config, Durations, Limits, images, nodes, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
 use crate::text::is_dns_subdomain;
@@ -130,9 +130,7 @@ fn valid(written: Written) -> Config {
     Config {
         profile: written.profile.unwrap_or_default(),
         images: images::valid(written.images),
-        nodes: Nodes {
-            exclude: written.nodes.exclude,
-        },
+        nodes: written.nodes,
         runtime_class: written.fixtures.runtime_class,
         outside: outside::valid(written.outside),
         allow: written.allow,

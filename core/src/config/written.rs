@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 
 use super::allowed::Allowed;
 use super::images::{PullPolicy, PullSecret};
-use super::nodes::NodeSelector;
-use super::outside::Target;
+use super::nodes::Nodes;
+use super::outside::{Share, Target};
 use super::profile::Profile;
 use super::waiver::Waiver;
 use crate::document::Placed;
@@ -25,7 +25,7 @@ pub(super) struct Written {
     pub(super) images: WrittenImages,
     /// Which nodes a run keeps off.
     #[schemars(default)]
-    pub(super) nodes: WrittenNodes,
+    pub(super) nodes: Nodes,
     /// The pods of a run.
     #[schemars(default)]
     pub(super) fixtures: WrittenFixtures,
@@ -87,15 +87,6 @@ pub(super) struct WrittenImages {
     pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
 }
 
-/// Which nodes a run keeps off.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct WrittenNodes {
-    /// Nodes on which a run puts no pod: the name of each, or a label of them, as `KEY=VALUE` or `KEY=*`. None unless set.
-    #[schemars(default, with = "Vec<String>")]
-    pub(super) exclude: Vec<Placed<NodeSelector>>,
-}
-
 /// The pods of a run.
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -123,17 +114,7 @@ pub(super) struct WrittenOutside {
     /// Web servers that Windows pods should reach by address; Cloudflare's 1.1.1.1 unless set.
     pub(super) addresses: Option<Vec<WrittenTarget>>,
     /// A folder that a server of SMB shares, to which Windows pods should write as the account of a credential spec; none unless set.
-    pub(super) share: Option<WrittenShare>,
-}
-
-/// A folder that a server of SMB shares.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Share", rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct WrittenShare {
-    /// Its path, such as `\\files.example.com\builds`, of ASCII letters, digits and `.`, `-`, `_`, `$`.
-    pub(super) path: String,
-    /// The name of the `GMSACredentialSpec` whose account may write there.
-    pub(super) credential_spec: String,
+    pub(super) share: Option<Share>,
 }
 
 /// A web server outside the cluster.

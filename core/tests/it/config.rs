@@ -84,7 +84,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
             "WrittenImages" => "images: {KEY: 1}\n",
             "WrittenDurations" => "durations: {KEY: 1}\n",
             "WrittenFixtures" => "fixtures: {KEY: 1}\n",
-            "WrittenNodes" => "nodes: {KEY: 1}\n",
+            "Nodes" => "nodes: {KEY: 1}\n",
             "WrittenOutside" => "outside: {KEY: 1}\n",
             "Target" => "outside: {names: [{KEY: 1}]}\n",
             "Share" => "outside: {share: {KEY: 1}}\n",
