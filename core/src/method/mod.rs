@@ -58,6 +58,8 @@ pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod
 pub use prepared::Prepared;
 pub use vantage::{SourceKind, VantageKey};
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -67,7 +69,7 @@ use crate::fixture::{FixtureName, Need};
 /// A test method, without I/O.
 pub trait Method: Sized {
     type Query: Clone + Sync;
-    type Expectation: Sync;
+    type Expectation: Display + Sync;
     type Observation: Serialize + DeserializeOwned;
 
     /// The variant of [`Test`] for this method.
@@ -108,6 +110,7 @@ trait AnyAssertion {
     fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>>;
     fn needs(&self) -> Vec<(FixtureName, Need)>;
     fn traits(&self) -> Traits;
+    fn expectation(&self) -> String;
     fn expecting(&self, signature: &Signature) -> Option<Test>;
 }
 
@@ -132,6 +135,10 @@ impl<M: Method> AnyAssertion for Assertion<M> {
 
     fn traits(&self) -> Traits {
         M::traits(&self.query, &self.expectation)
+    }
+
+    fn expectation(&self) -> String {
+        self.expectation.to_string()
     }
 
     fn expecting(&self, signature: &Signature) -> Option<Test> {
@@ -285,6 +292,11 @@ impl Test {
     /// The properties that its method determines.
     pub fn traits(&self) -> Traits {
         self.assertion().traits()
+    }
+
+    /// What it expects, in words.
+    pub(crate) fn expectation(&self) -> String {
+        self.assertion().expectation()
     }
 
     /// The same test where a pool has this many nodes with vantage points.

@@ -171,8 +171,17 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
 
 /// What a test asks and expects; for a known limitation, how it fails, and what would lift it.
 fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
-    let (asks, expects) = words_of(test);
-    field(out, "asks", &asks);
+    field(out, "asks", &asks(test));
+    let expects = match test {
+        Test::Admission(assertion) => match &assertion.expectation {
+            AdmissionExpectation::Refused {
+                reason,
+                field: None,
+            } => format!("refused for {} ({reason})", assertion.query.field),
+            other => other.to_string(),
+        },
+        other => other.expectation(),
+    };
     match known {
         None => field(out, "expects", &expects),
         Some(known) => {
@@ -183,8 +192,8 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
     }
 }
 
-/// What a test asks and what it expects, in words.
-fn words_of(test: &Test) -> (String, String) {
+/// What a test asks, in words.
+fn asks(test: &Test) -> String {
     match test {
         Test::Admission(assertion) => {
             let os = match &assertion.query.os {
@@ -209,75 +218,42 @@ fn words_of(test: &Test) -> (String, String) {
                 // A value of the axis, or none
                 None => asks.push_str(&format!(", {}", assertion.query.field)),
             }
-            let expects = match &assertion.expectation {
-                AdmissionExpectation::Refused { reason, field } => {
-                    let field = field.as_ref().unwrap_or(&assertion.query.field);
-                    format!("refused for {field} ({reason})")
-                }
-                accepted => accepted.to_string(),
-            };
-            (asks, expects)
+            asks
         }
-        Test::Fact(assertion) => (
-            assertion.query.to_string(),
-            assertion.expectation.to_string(),
-        ),
+        Test::Fact(assertion) => assertion.query.to_string(),
         Test::Http(assertion) => {
             let mut asks = aimed("a GET", assertion.query.target, assertion.query.of);
             if let Some(through) = assertion.query.through {
                 asks.push_str(&format!(", through the Service of {}", through.as_str()));
             }
-            (asks, assertion.expectation.to_string())
+            asks
         }
-        Test::Log(assertion) => {
-            let asks = format!("the log of {}", assertion.query);
-            (asks, assertion.expectation.to_string())
-        }
+        Test::Log(assertion) => format!("the log of {}", assertion.query),
         Test::Program(assertion) => {
-            let asks = format!("`{}` in {}", assertion.query.line(), assertion.query.within);
-            (asks, assertion.expectation.to_string())
+            format!("`{}` in {}", assertion.query.line(), assertion.query.within)
         }
-        Test::Status(assertion) => (
-            assertion.query.to_string(),
-            assertion.expectation.to_string(),
-        ),
-        Test::Scenario(assertion) => (
-            assertion.query.to_string(),
-            assertion.expectation.to_string(),
-        ),
-        Test::Ping(assertion) => {
-            let asks = aimed("a ping", assertion.query.target, assertion.query.of);
-            (asks, assertion.expectation.to_string())
-        }
+        Test::Status(assertion) => assertion.query.to_string(),
+        Test::Scenario(assertion) => assertion.query.to_string(),
+        Test::Ping(assertion) => aimed("a ping", assertion.query.target, assertion.query.of),
         Test::Udp(assertion) => {
-            let asks = format!("a datagram to the pods of {}", assertion.query.as_str());
-            (asks, assertion.expectation.to_string())
+            format!("a datagram to the pods of {}", assertion.query.as_str())
         }
         Test::Placement(assertion) => {
             let pod = assertion.query;
             let fixture = pod.fixture().as_str();
-            let asks = format!("where pod {} of {fixture} is put", pod.as_str());
-            (asks, assertion.expectation.to_string())
+            format!("where pod {} of {fixture} is put", pod.as_str())
         }
-        Test::Preemption(assertion) => {
-            let asks =
-                "what the scheduler says of two pods of which one can only be in the other's place";
-            (asks.to_owned(), assertion.expectation.to_string())
+        Test::Preemption(_) => {
+            "what the scheduler says of two pods of which one can only be in the other's place"
+                .to_owned()
         }
-        Test::State(assertion) => {
-            let asks = match assertion.query {
-                StateQuery::Pods(fixture) => {
-                    format!("the state of the pods of {}", fixture.as_str())
-                }
-                StateQuery::Endpoints(fixture) => {
-                    format!("the endpoints of the Service of {}", fixture.as_str())
-                }
-                StateQuery::Balancer(_) => {
-                    "where a load balancer answers for the Service".to_owned()
-                }
-            };
-            (asks, assertion.expectation.to_string())
-        }
+        Test::State(assertion) => match assertion.query {
+            StateQuery::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
+            StateQuery::Endpoints(fixture) => {
+                format!("the endpoints of the Service of {}", fixture.as_str())
+            }
+            StateQuery::Balancer(_) => "where a load balancer answers for the Service".to_owned(),
+        },
     }
 }
 
