@@ -16,7 +16,8 @@ pub(crate) struct Idle<'v> {
 
 /// The waivers of a run that did nothing, in the order written.
 pub(crate) fn idle(view: &RunView) -> Vec<Idle<'_>> {
-    let words = |(waiver, state): (&'_ Waiver, WaiverState)| {
+    let waivers = view.waivers().into_iter();
+    let idle = waivers.filter_map(|(waiver, state)| {
         let why = match state {
             WaiverState::Applied | WaiverState::Untold => return None,
             WaiverState::Expired => format!("expired on {}: it does not apply", waiver.expires),
@@ -27,18 +28,13 @@ pub(crate) fn idle(view: &RunView) -> Vec<Idle<'_>> {
         };
         let check = printable(waiver.check.as_str());
         let owner = printable(&waiver.owner);
-        Some(format!("the waiver of {check} by {owner} {why}"))
-    };
-    let waivers = view.waivers().into_iter();
-    waivers
-        .filter_map(|(waiver, state)| {
-            Some(Idle {
-                word: state.into(),
-                waiver,
-                sentence: words((waiver, state))?,
-            })
+        Some(Idle {
+            word: state.into(),
+            waiver,
+            sentence: format!("the waiver of {check} by {owner} {why}"),
         })
-        .collect()
+    });
+    idle.collect()
 }
 
 /// A waiver that applies, on one printable line.
