@@ -12,10 +12,6 @@ pub struct PullFact {
     pub node: String,
     /// How long the pull took, in milliseconds.
     pub took: u64,
-    /// How long it took with the time it waited for other pulls, in milliseconds.
-    pub waited: Option<u64>,
-    /// The image's size, in bytes.
-    pub size: Option<u64>,
 }
 
 impl PullFact {
@@ -31,22 +27,10 @@ impl PullFact {
     pub fn read(message: &str, node: &str) -> Option<Self> {
         let rest = message.split_once("Successfully pulled image \"")?.1;
         let (image, rest) = rest.split_once("\" in ")?;
-        let mut words = rest.split(' ');
-        let took = duration(words.next()?)?;
-        let waited = rest.split_once(" (").and_then(|(_, rest)| {
-            let (waited, _) = rest.split_once(" including waiting)")?;
-            duration(waited)
-        });
-        let size = rest.split_once("Image size: ").and_then(|(_, rest)| {
-            let (size, _) = rest.split_once(" bytes")?;
-            size.parse().ok()
-        });
         Some(Self {
             image: image.to_owned(),
             node: node.to_owned(),
-            took,
-            waited,
-            size,
+            took: duration(rest.split(' ').next()?)?,
         })
     }
 }
@@ -65,24 +49,24 @@ mod tests {
     fn the_words_of_every_kubelet_are_read() {
         let read = |text: &str| {
             let pull = PullFact::read(text, "w1")?;
-            Some((pull.image, pull.took, pull.waited, pull.size))
+            Some((pull.image, pull.took))
         };
         let image = || "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned();
         for (text, expected) in [
             (
                 "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
                  1m44.643s (2m1s including waiting). Image size: 1169083618 bytes.",
-                (image(), 104_643, Some(121_000), Some(1_169_083_618)),
+                (image(), 104_643),
             ),
             (
                 "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
                  890ms (890ms including waiting)",
-                (image(), 890, Some(890), None),
+                (image(), 890),
             ),
             (
                 "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
                  1h0m2.5000123s",
-                (image(), 3_602_500, None, None),
+                (image(), 3_602_500),
             ),
         ] {
             assert_eq!(read(text), Some(expected), "{text}");

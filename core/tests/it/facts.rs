@@ -64,7 +64,7 @@ fn facts() -> Facts {
             "without-requests-count": 1, "windows-families": {"ipv4": 12},
             "problem-detectors": [["kube-system/npd", "l1"]]}), "/api/v1/pods"),
         "pulls": fact(json!((0..12).map(|index| json!({"image": format!("image-{index}"),
-            "node": "w1", "took": 1_000 * index + 250, "waited": null, "size": 5}))
+            "node": "w1", "took": 1_000 * index + 250}))
             .collect::<Vec<_>>()), "/api/v1/events"),
     });
     serde_json::from_value(facts).expect("facts")
