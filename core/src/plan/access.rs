@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use serde::{Serialize, Serializer};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::check::{Check, Plan};
@@ -17,9 +16,9 @@ use crate::method::{
 };
 
 /// A verb as authorisers know it.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[derive(
+    Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AccessVerb {
     /// One object, or a path.
@@ -146,12 +145,6 @@ impl fmt::Display for Access {
                 }
             }
         }
-    }
-}
-
-impl Serialize for Access {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -22,7 +22,7 @@ impl Preflight {
             };
             let lack = lacking.get(access);
             json!({
-                "access": access,
+                "access": access.to_string(),
                 "allowed": allowed,
                 "reason": reason,
                 "costs": lack.map(|lack| ids(&lack.costs)).unwrap_or_default(),
