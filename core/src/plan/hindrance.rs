@@ -147,19 +147,16 @@ impl Surroundings<'_> {
         let way_out = !self.config.profile.is_air_gapped();
         let from_outside =
             assertion.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
-        if assertion
-            .needs
-            .iter()
-            .any(|(key, _)| key.name == FixtureName::LOAD_BALANCER)
-            && !outside.load_balancers
-        {
+        let needs =
+            |is_it: &dyn Fn(&FixtureKey) -> bool| assertion.needs.iter().any(|(key, _)| is_it(key));
+        if needs(&|key| key.name == FixtureName::LOAD_BALANCER) && !outside.load_balancers {
             return Some(
                 "the configuration does not say that Services of type LoadBalancer are made \
                  (`outside: {load-balancers: true}`), whose addresses may be public",
             );
         }
-        let needs = assertion.needs.iter();
-        let mut allowed = needs.filter_map(|(key, _)| key.name.allowed_by());
+        let keys = assertion.needs.iter();
+        let mut allowed = keys.filter_map(|(key, _)| key.name.allowed_by());
         if let Some(missing) = allowed.find(|allowed| !self.config.allow.contains(allowed)) {
             return Some(match missing {
                 Allowed::Storage => {
@@ -176,8 +173,6 @@ impl Surroundings<'_> {
                 }
             });
         }
-        let needs =
-            |is_it: &dyn Fn(&FixtureKey) -> bool| assertion.needs.iter().any(|(key, _)| is_it(key));
         if needs(&|key| key.name.disrupts() && !self.may_disrupt(key)) {
             return Some("it has a node boot, and `--yes-disrupt` names none of this pool");
         }
