@@ -9,6 +9,7 @@ use super::event::{
     Attempted, Ended, Event, FixtureOutcome, FoundCurl, Line, ObjectName, PlannedCheck, SCHEMA,
     Started, TornDown, Tried,
 };
+use super::read::malformed;
 use super::span::Span;
 use crate::facts::Facts;
 use crate::fixture::FixtureKey;
@@ -212,10 +213,7 @@ impl Fold {
             (Some(view), event) => {
                 view.last = line.at;
                 let folded = view.fold_event(event, &mut self.places);
-                folded.map_err(|problem| RecordError::Malformed {
-                    line: number,
-                    problem,
-                })?;
+                folded.map_err(|problem| malformed(number, problem))?;
             }
         }
         Ok(())

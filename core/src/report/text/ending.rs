@@ -74,7 +74,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
     for ((reason, place), untested) in Tally::from_view(view).untested_where {
         let place = place.map_or(String::new(), |place| format!(" on {}", printable(&place)));
         let named: Vec<_> = untested.iter().map(ToString::to_string).collect();
-        let (count, named) = (claims(untested.len()), named.join(", "));
+        let (count, named) = (counted(untested.len(), "claim"), named.join(", "));
         let reason = printable(&reason);
         say(
             NOT_TESTED,
@@ -197,25 +197,17 @@ pub fn nothing_selected(unchecked: &[ClaimId], left_out: &BTreeMap<String, usize
         ([], false) => "nothing is selected".to_owned(),
         ([one], _) => format!("nothing is selected: {one} has no checks yet"),
         (many, _) => {
-            let claims = claims(many.len());
+            let claims = counted(many.len(), "claim");
             format!("nothing is selected: none of the {claims} it names has checks yet")
         }
     };
     if !left_out.is_empty() {
-        sentence.push_str(&format!("; there is {}", areas(left_out)));
+        let areas = left_out.iter().map(|(area, count)| {
+            let count = counted(*count, "check");
+            format!("{} ({count})", printable(area))
+        });
+        let areas: Vec<_> = areas.collect();
+        sentence.push_str(&format!("; there is {}", areas.join(", ")));
     }
     sentence
-}
-
-/// Checks by area: `env (1 check), net (3 checks)`.
-fn areas(counts: &BTreeMap<String, usize>) -> String {
-    let areas = counts.iter();
-    let areas: Vec<_> = areas
-        .map(|(area, count)| format!("{} ({})", printable(area), counted(*count, "check")))
-        .collect();
-    areas.join(", ")
-}
-
-fn claims(count: usize) -> String {
-    counted(count, "claim")
 }
