@@ -341,8 +341,7 @@ fn read_image(
         false => text,
     };
     let message = format!("`{what}` is `{shown}`, which this setting does not accept as {name}");
-    decoder.report(node, message, Some(hint.to_owned()));
-    None
+    decoder.fail(node, message, Some(hint.to_owned()))
 }
 
 fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {

@@ -223,8 +223,7 @@ fn read_targets(
                 _ => return Some(target),
             };
             let message = format!("`url` of `{key}` is `{target}`");
-            decoder.report(node, message, Some(hint.to_owned()));
-            None
+            decoder.fail(node, message, Some(hint.to_owned()))
         });
         let says = fields.text(decoder, "says");
         fields.finish(decoder);

@@ -213,8 +213,7 @@ fn read_duration(
     if let Value::Int(_) | Value::Float(_) = node.value {
         let hint = "with its unit: `30s`, `20m` or `1h 30m`".to_owned();
         let message = format!("`{key}` is a number without a unit");
-        decoder.report(node, message, Some(hint));
-        return None;
+        return decoder.fail(node, message, Some(hint));
     }
     let text = decoder.text(node, &format!("`{key}`"))?;
     let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
@@ -223,13 +222,11 @@ fn read_duration(
         Ok(duration) => {
             let message = format!("`{key}` is {}", shown(duration));
             let hint = format!("from {} to {}", shown(least), shown(most));
-            decoder.report(node, message, Some(hint));
-            None
+            decoder.fail(node, message, Some(hint))
         }
         Err(error) => {
             let message = format!("`{key}` is `{text}`, which is not a duration");
-            decoder.report(node, message, Some(error.to_string()));
-            None
+            decoder.fail(node, message, Some(error.to_string()))
         }
     }
 }
@@ -310,14 +307,12 @@ fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
         Ok(pattern) if pattern.is_everything() => {
             let hint = "name the claim or the check that is known to fail".to_owned();
             let message = format!("`{text}` would waive every failure");
-            decoder.report(node, message, Some(hint));
-            None
+            decoder.fail(node, message, Some(hint))
         }
         Ok(pattern) => Some(pattern),
         Err(error) => {
             let message = format!("`{text}` is not a pattern of checks");
-            decoder.report(node, message, Some(error.to_string()));
-            None
+            decoder.fail(node, message, Some(error.to_string()))
         }
     }
 }

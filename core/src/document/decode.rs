@@ -40,11 +40,21 @@ impl<'f> Decoder<'f> {
         self.found.push(problem);
     }
 
+    /// Notes the problem that keeps a node from being read.
+    pub fn fail<T>(
+        &mut self,
+        at: &Node,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> Option<T> {
+        self.report(at, message, hint);
+        None
+    }
+
     /// Notes that a node is of another kind than it must be.
     fn refuse<T>(&mut self, at: &Node, what: &str, must: &str, hint: Option<String>) -> Option<T> {
         let message = format!("{what} must be {must}, not {}", kind(&at.value));
-        self.report(at, message, hint);
-        None
+        self.fail(at, message, hint)
     }
 
     /// The fields of a mapping; `what` names it in messages.
@@ -76,8 +86,7 @@ impl<'f> Decoder<'f> {
             return Some(n);
         }
         let message = format!("{what} must be a whole number from {least} to {most}");
-        self.report(node, message, None);
-        None
+        self.fail(node, message, None)
     }
 
     pub fn list<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
@@ -127,8 +136,7 @@ impl<'f> Decoder<'f> {
         match &node.value {
             Value::Text(text) if !text.trim().is_empty() => Some(text),
             Value::Text(_) => {
-                self.report(node, format!("{what} must not be empty"), None);
-                None
+                self.fail(node, format!("{what} must not be empty"), None)
             }
             other => {
                 let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
@@ -180,8 +188,7 @@ impl<'f> Decoder<'f> {
             return Some(value);
         }
         let hint = did_you_mean(text, known);
-        self.report(node, format!("unknown {what} `{text}`"), Some(hint));
-        None
+        self.fail(node, format!("unknown {what} `{text}`"), Some(hint))
     }
 
     /// The member of `known` whose word the text is.
@@ -211,13 +218,11 @@ impl<'f> Decoder<'f> {
             [entry] => {
                 let hint = did_you_mean(&entry.key, known);
                 let message = format!("unknown {what} `{}`", entry.key);
-                self.report(&entry.key_node(), message, Some(hint));
-                None
+                self.fail(&entry.key_node(), message, Some(hint))
             }
             entries => {
                 let message = format!("{what} must have exactly one key, not {}", entries.len());
-                self.report(node, message, Some(format!("one of: {}", known.join(", "))));
-                None
+                self.fail(node, message, Some(format!("one of: {}", known.join(", "))))
             }
         }
     }

@@ -217,15 +217,13 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
         (None, Some(node)) => read_expectation(decoder, node).map(Then::Expect),
         (Some(_), Some(_)) | (None, None) => {
             let message = "an exception has either `skip` or `expect`";
-            decoder.report(node, message, None);
-            None
+            decoder.fail(node, message, None)
         }
     };
     let (name, on_since) = (name?, on_since?);
     if name.is_none() && on_since.is_some() {
         let hint = "add `without-gate`, or remove it".to_owned();
-        decoder.report(node, "`on-since` is of no gate", Some(hint));
-        return None;
+        return decoder.fail(node, "`on-since` is of no gate", Some(hint));
     }
     Some(Exception {
         kubernetes: kubernetes?,
@@ -265,22 +263,19 @@ pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
         (None, Some(node)) => match &node.value {
             Value::Text(text) => Some(Some(text.clone())),
             _ => {
-                decoder.report(node, "`os-name` must be text", None);
-                None
+                decoder.fail(node, "`os-name` must be text", None)
             }
         },
         (Some(_), Some(node)) => {
             let hint = "`os` is one of Kubernetes', `os-name` any text".to_owned();
-            decoder.report(node, "there is an `os` already", Some(hint));
-            None
+            decoder.fail(node, "there is an `os` already", Some(hint))
         }
     };
     let change = match resize {
         None => Some(Change::Create),
         Some(node) if node.value == Value::Bool(true) => Some(Change::Resize),
         Some(node) => {
-            decoder.report(node, "`resize` is true, or left out", None);
-            None
+            decoder.fail(node, "`resize` is true, or left out", None)
         }
     };
     Some(AdmissionQuery {
@@ -345,8 +340,7 @@ pub(super) fn read_values(
     let Value::Map(entries) = &node.value else {
         let hint = "as in {unset: null, all: [ALL]}".to_owned();
         let message = "`value` must be a mapping of names to values";
-        decoder.report(node, message, Some(hint));
-        return None;
+        return decoder.fail(node, message, Some(hint));
     };
     let mut values = BTreeMap::new();
     for entry in entries {
@@ -356,8 +350,7 @@ pub(super) fn read_values(
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !valid || entry.key.is_empty() {
             let message = format!("`{}` is not a name", entry.key);
-            decoder.report(&entry.node, message, Some("a-z, 0-9 and -".to_owned()));
-            return None;
+            return decoder.fail(&entry.node, message, Some("a-z, 0-9 and -".to_owned()));
         }
         values.insert(entry.key.clone(), entry.node.to_json());
     }

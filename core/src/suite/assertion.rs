@@ -116,8 +116,7 @@ fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> 
             });
         }
     };
-    decoder.report(through_node.unwrap_or(node), message, Some(hint));
-    None
+    decoder.fail(through_node.unwrap_or(node), message, Some(hint))
 }
 
 fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> {
@@ -165,8 +164,7 @@ fn read_target(
         (None, false) => return Some((None, target)),
         (Some(_), true) => return of.flatten().map(|of| (Some(of), target)),
     };
-    decoder.report(at, message, Some(hint.to_owned()));
-    None
+    decoder.fail(at, message, Some(hint.to_owned()))
 }
 
 fn read_http_expectation(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpectation> {

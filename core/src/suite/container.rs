@@ -97,8 +97,7 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
     let read = |decoder: &mut Decoder<'_>, node: &Node| {
         if decoder.entries(node, "fields of an object")?.is_empty() {
-            decoder.report(node, "no fields, which every object has", None);
-            return None;
+            return decoder.fail(node, "no fields, which every object has", None);
         }
         Some(node.to_json())
     };
@@ -132,17 +131,14 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     ) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
-        decoder.report(run, message, Some("ask `of: toolbox`".to_owned()));
-        return None;
+        return decoder.fail(run, message, Some("ask `of: toolbox`".to_owned()));
     }
     if !within.pod.of.is_on_node() && matches!(command, Command::ReadVolume(_)) {
         let message = "a container that is not the node's own does not see the kubelet's folder";
-        decoder.report(run, message, Some("ask `of: node-side`".to_owned()));
-        return None;
+        return decoder.fail(run, message, Some("ask `of: node-side`".to_owned()));
     }
     if let Err(error) = command.on(os) {
-        decoder.report(run, error.to_string(), None);
-        return None;
+        return decoder.fail(run, error.to_string(), None);
     }
     Some(ProgramQuery {
         within,
@@ -173,8 +169,7 @@ pub(super) fn read_scenario(
         let playing: Vec<_> = playing.map(FixtureName::as_str).collect();
         let message = format!("no scenario changes `{}`", within.pod.of.as_str());
         let hint = format!("scenarios are for the pods of {}", playing.join(" and "));
-        decoder.report(query?, message, Some(hint));
-        return None;
+        return decoder.fail(query?, message, Some(hint));
     }
     unfolds?;
     Some(Assertion {

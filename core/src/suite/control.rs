@@ -130,8 +130,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     if let (Some(node), Some(_)) = (without, test.or(source)) {
         let message = "`without` says all of a control";
         let hint = "remove its `test` and `source`".to_owned();
-        decoder.report(node, message, Some(hint));
-        return None;
+        return decoder.fail(node, message, Some(hint));
     }
     let name = written.and_then(|node| read_name(decoder, node));
     let parts = [Without::Field, Without::Os];

@@ -32,8 +32,7 @@ pub(super) fn read_fact(
             query.as_str(),
             [known, &["told"]].concat().join(", ")
         );
-        decoder.report(expectation?, message, Some(hint));
-        return None;
+        return decoder.fail(expectation?, message, Some(hint));
     }
     Some(Assertion {
         query,
@@ -52,15 +51,13 @@ fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
     match (topic?, written) {
         (Topic::Images(_), None) => {
             let hint = "add `named: [windows/servercore]`".to_owned();
-            decoder.report(node, "the topic `images` needs `named`", Some(hint));
-            None
+            decoder.fail(node, "the topic `images` needs `named`", Some(hint))
         }
         (Topic::Images(_), Some(_)) => names.map(Topic::Images),
         (topic, None) => Some(topic),
         (topic, Some(other)) => {
             let message = format!("`named` means nothing to the topic `{}`", topic.as_str());
-            decoder.report(other, message, Some("remove it".to_owned()));
-            None
+            decoder.fail(other, message, Some("remove it".to_owned()))
         }
     }
 }
@@ -110,8 +107,7 @@ fn nothing(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<()> {
         return Some(());
     }
     let hint = "write `{}` after it".to_owned();
-    decoder.report(node, format!("{what} takes no parameters"), Some(hint));
-    None
+    decoder.fail(node, format!("{what} takes no parameters"), Some(hint))
 }
 
 fn texts(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Vec<String>> {
@@ -128,8 +124,7 @@ fn rules<'f, T>(
     read: impl Fn(&mut Decoder<'f>, &Node) -> Option<T>,
 ) -> Option<Vec<T>> {
     if matches!(&node.value, Value::List(items) if items.is_empty()) {
-        decoder.report(node, format!("{what} must not be empty"), None);
-        return None;
+        return decoder.fail(node, format!("{what} must not be empty"), None);
     }
     decoder.each(node, what, read)
 }
@@ -156,12 +151,11 @@ fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
     let (open, reason) = (open?, reason?);
     if open.is_empty() != reason.is_empty() {
         let hint = "`reason` says why the documents leave open whether Kubernetes supports the builds in `open`".to_owned();
-        decoder.report(
+        return decoder.fail(
             node,
             "a rule that has `open` needs `reason`, and a rule that has `reason` needs `open`",
             Some(hint),
         );
-        return None;
     }
     Some(SupportRule {
         kubernetes: kubernetes?,
@@ -233,8 +227,7 @@ fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectati
         });
     }
     if entries.is_empty() {
-        decoder.report(node, "`reserved` must not be empty", None);
-        return None;
+        return decoder.fail(node, "`reserved` must not be empty", None);
     }
     wanted.map(FactExpectation::Reserved)
 }

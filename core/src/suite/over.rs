@@ -132,8 +132,7 @@ fn read_across(
         (None, None) => return Some(Across::Pool),
         (Some(_), Some(node)) => {
             let message = "each node observes its own pool: `to` and `node` do not go together";
-            decoder.report(node, message, Some("remove one of them".to_owned()));
-            return None;
+            return decoder.fail(node, message, Some("remove one of them".to_owned()));
         }
         (Some(to), None) => {
             let message = "`to` is the pool that is observed from another one";

@@ -114,8 +114,7 @@ fn read_item(decoder: &mut Decoder<'_>, node: &Node) -> Option<Placed<When>> {
     fields.finish(decoder);
     if let (Some(node), None) = (from_node, passes) {
         let message = "`from` is the source of what `passes`";
-        decoder.report(node, message, Some("remove it".to_owned()));
-        return None;
+        return decoder.fail(node, message, Some("remove it".to_owned()));
     }
     let (at, condition) = match (passes, fails_from, passes_on) {
         (Some(at), None, None) => {
@@ -138,8 +137,7 @@ fn read_item(decoder: &mut Decoder<'_>, node: &Node) -> Option<Placed<When>> {
         _ => {
             let message = "an item of `when` must have exactly one condition";
             let hint = "one of: passes, fails-from, passes-on".to_owned();
-            decoder.report(node, message, Some(hint));
-            return None;
+            return decoder.fail(node, message, Some(hint));
         }
     };
     let (condition, then) = (condition?, then?);

@@ -293,8 +293,7 @@ fn read_claim(
             "remove the entry, or change the claim's type",
         ),
     };
-    decoder.report(at, message, Some(hint.to_owned()));
-    None
+    decoder.fail(at, message, Some(hint.to_owned()))
 }
 
 /// Whether claims of a type say that something works, which one of their cases may not.
@@ -357,8 +356,7 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
     let items = decoder.list(&entry.node, &format!("`{}`", entry.key))?;
     if items.is_empty() {
         let message = format!("`{}` names no class: nothing would match it", entry.key);
-        decoder.report(&entry.node, message, None);
-        return None;
+        return decoder.fail(&entry.node, message, None);
     }
     Some(if entry.key == "failure" {
         let parse = |item| decoder.member(item, "failure class", FailureClass::ALL);
