@@ -307,7 +307,6 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
             headless: Some("*".to_owned()),
             other_service: Some((address, 80)),
         },
-        more_ports: Vec::new(),
         port: Some(80),
         target_port: Some(80),
         udp: Some(80),
@@ -318,14 +317,12 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
             addresses: vec![address],
             restarts: 0,
         }],
-        changes: Vec::new(),
         domain: Some("*".to_owned()),
         balancer: Some(Balancer {
             at: address.to_string(),
             short_cut: true,
         }),
-        second: None,
-        second_broken: None,
+        ..ReadyFixture::default()
     };
     ready.nodes = vec![PoolNode {
         name: "*".to_owned(),

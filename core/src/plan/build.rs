@@ -192,10 +192,7 @@ impl Surroundings<'_> {
     fn each(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
         match kind {
             SourceKind::WindowsNode => self.pools.get(pool).map_or_else(Vec::new, Pool::together),
-            SourceKind::WindowsPod
-            | SourceKind::LinuxPod
-            | SourceKind::LinuxNode
-            | SourceKind::Outside => self.ring(pool),
+            _ => self.ring(pool),
         }
     }
 

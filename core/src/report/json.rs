@@ -218,21 +218,17 @@ fn tear_down(view: &RunView) -> Value {
     })
 }
 
-/// Bounds each text, wherever it comes from.
+/// Bounds each text, wherever it comes from; a cut text ends with its length.
 fn bound_texts(value: &mut Value) {
     match value {
-        Value::String(text) => *text = kept(text),
+        Value::String(text) => {
+            let all = text.len();
+            if bound(text, KEPT) {
+                let _ = write!(text, "… ({all} bytes in all)");
+            }
+        }
         Value::Array(items) => items.iter_mut().for_each(bound_texts),
         Value::Object(members) => members.values_mut().for_each(bound_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-/// Text as recorded, cut to what is kept; a cut text ends with its length.
-fn kept(text: &str) -> String {
-    let mut kept = text.to_owned();
-    if bound(&mut kept, KEPT) {
-        let _ = write!(kept, "… ({} bytes in all)", text.len());
-    }
-    kept
 }

@@ -32,8 +32,9 @@ impl Preflight {
         let known = match self.version_is_expected() {
             Some(true) => String::new(),
             Some(false) => format!(
-                ", which is not among those the expectations were written for ({})",
-                expected()
+                ", which is not among those the expectations were written for (1.{} to 1.{})",
+                EXPECTED.start(),
+                EXPECTED.end()
             ),
             None => ", which cannot be held against what the expectations were written for".into(),
         };
@@ -203,10 +204,6 @@ fn compact(checks: &[&Check]) -> String {
             checks => format!("{} ({})", printable(claim.as_str()), checks.len()),
         });
     shown.collect::<Vec<_>>().join(", ")
-}
-
-fn expected() -> String {
-    format!("1.{} to 1.{}", EXPECTED.start(), EXPECTED.end())
 }
 
 /// Words after a beginning; further lines are below the first word.

@@ -85,17 +85,12 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
     if row.checks.len() >= MANY {
         return vec![row];
     }
-    let Row {
-        checks,
-        verdict,
-        reason,
-    } = row;
-    let alone = |check| Row {
-        checks: vec![check],
-        verdict,
-        reason: reason.clone(),
-    };
-    checks.into_iter().map(alone).collect()
+    let rows = row.checks.iter().map(|check| Row {
+        checks: vec![*check],
+        verdict: row.verdict,
+        reason: row.reason.clone(),
+    });
+    rows.collect()
 }
 
 /// The kind that groups findings: the claim, the verdict, and what it depends on. A check over pools and
