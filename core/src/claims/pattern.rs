@@ -25,14 +25,13 @@ pub enum PatternError {
     Bracket,
 }
 
-/// What may follow a claim's id in the id of a check.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    /// `/` and the name of a case.
-    Name,
-    /// The values of a point, in brackets.
-    Point,
-}
+/// What may follow a claim's id in the id of a check: its first character, its last, and those that it cannot hold.
+type Part = (char, Option<char>, &'static str);
+
+/// `/` and the name of a case.
+const NAME: Part = ('/', None, "/[],=");
+/// The values of a point, in brackets.
+const POINT: Part = ('[', Some(']'), "/[]");
 
 impl Pattern {
     /// The most characters of a pattern.
@@ -94,34 +93,25 @@ impl Pattern {
     /// Whether a check of the claim with this id may be covered, whatever its case and its point.
     pub fn may_cover(&self, claim: &str) -> bool {
         self.may_cover_case(claim)
-            || [&[Part::Name] as &[_], &[Part::Name, Part::Point]]
-                .iter()
-                .any(|rest| self.ends(claim, rest))
+            || self.ends(claim, &[NAME])
+            || self.ends(claim, &[NAME, POINT])
     }
 
     /// Whether a check of the case with this id, or of a claim's case without a name, may be covered,
     /// whatever its point.
     pub fn may_cover_case(&self, case: &str) -> bool {
-        self.covers(case) || self.ends(case, &[Part::Point])
+        self.covers(case) || self.ends(case, &[POINT])
     }
 
     /// Whether a name with this beginning and then these parts can match.
     fn ends(&self, begins: &str, parts: &[Part]) -> bool {
         let mut places = self.places(begins);
-        for part in parts {
-            let (before, after) = match part {
-                Part::Name => ('/', None),
-                Part::Point => ('[', Some(']')),
-            };
+        for &(before, after, foreign) in parts {
             self.read(&mut places, before);
             // A part has any characters or none: it may pass each literal that it can hold
             for place in 0..self.0.len() {
                 let literal = char::from(self.0.as_bytes()[place]);
-                let passes = match part {
-                    Part::Name => !"/[],=".contains(literal),
-                    Part::Point => !"/[]".contains(literal),
-                };
-                places[place + 1] |= places[place] && passes;
+                places[place + 1] |= places[place] && !foreign.contains(literal);
             }
             if let Some(after) = after {
                 self.read(&mut places, after);
