@@ -92,9 +92,7 @@ impl Pattern {
 
     /// Whether a check of the claim with this id may be covered, whatever its case and its point.
     pub fn may_cover(&self, claim: &str) -> bool {
-        self.may_cover_case(claim)
-            || self.ends(claim, &[NAME])
-            || self.ends(claim, &[NAME, POINT])
+        self.may_cover_case(claim) || self.ends(claim, &[NAME]) || self.ends(claim, &[NAME, POINT])
     }
 
     /// Whether a check of the case with this id, or of a claim's case without a name, may be covered,

@@ -135,9 +135,7 @@ impl<'f> Decoder<'f> {
     pub fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
         match &node.value {
             Value::Text(text) if !text.trim().is_empty() => Some(text),
-            Value::Text(_) => {
-                self.fail(node, format!("{what} must not be empty"), None)
-            }
+            Value::Text(_) => self.fail(node, format!("{what} must not be empty"), None),
             other => {
                 let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
                 let hint = scalar.then(|| "put it in quotes if it is meant as text".to_owned());

@@ -262,9 +262,7 @@ pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
         // Any text, even empty: the case is about its refusal
         (None, Some(node)) => match &node.value {
             Value::Text(text) => Some(Some(text.clone())),
-            _ => {
-                decoder.fail(node, "`os-name` must be text", None)
-            }
+            _ => decoder.fail(node, "`os-name` must be text", None),
         },
         (Some(_), Some(node)) => {
             let hint = "`os` is one of Kubernetes', `os-name` any text".to_owned();
@@ -274,9 +272,7 @@ pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
     let change = match resize {
         None => Some(Change::Create),
         Some(node) if node.value == Value::Bool(true) => Some(Change::Resize),
-        Some(node) => {
-            decoder.fail(node, "`resize` is true, or left out", None)
-        }
+        Some(node) => decoder.fail(node, "`resize` is true, or left out", None),
     };
     Some(AdmissionQuery {
         os: os?,

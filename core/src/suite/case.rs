@@ -119,10 +119,15 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
 pub(super) fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let hint = format!("a-z, 0-9 and -, at most {LONGEST_NAME} of them");
-    decoder.parsed(node, "`name`", ("is not a name", Some(hint.as_str())), |text| {
-        let valid = text.len() <= LONGEST_NAME && text.chars().all(known);
-        valid.then(|| text.to_owned())
-    })
+    decoder.parsed(
+        node,
+        "`name`",
+        ("is not a name", Some(hint.as_str())),
+        |text| {
+            let valid = text.len() <= LONGEST_NAME && text.chars().all(known);
+            valid.then(|| text.to_owned())
+        },
+    )
 }
 
 /// The items of a list of controls, each with what was read of it.

@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn what_is_not_expected_to_be_something_is_left_unsaid() {
         let quantity = |text| Quantity::parse(text).expect("a quantity");
-        let resource = super::super::seen::ObservedResource {
+        let resource = ObservedResource {
             capacity: quantity("4Gi"),
             allocatable: quantity("4Gi"),
         };
@@ -503,7 +503,7 @@ mod tests {
         );
         assert_eq!(lowered("storage").words(&saw), "not told");
         assert_eq!(FactExpectation::Told.words(&saw), saw.to_string());
-        let label = |label: NodeLabel| super::super::seen::ObservedLabel {
+        let label = |label: NodeLabel| ObservedLabel {
             label,
             value: None,
             reported: "x".to_owned(),

@@ -50,7 +50,7 @@ impl Finding {
         }
     }
 
-    pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
+    pub(crate) fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
         let reason = reason_of(attempt);
         Self::make(planned, Some(attempt.verdict), reason.as_ref(), "", None)
     }

@@ -27,7 +27,7 @@ pub(super) fn skips(view: &RunView, lists: &mut Room) -> Markup {
     let skipped = checks.filter(|check| check.verdict() == Some(Verdict::Skip));
     let mut reasons = BTreeMap::<_, Vec<_>>::new();
     for check in skipped {
-        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        let finding = Finding::of_check(check, None);
         let checks = reasons.entry(finding.reason).or_default();
         checks.push(printable(check.planned.id.as_str()));
     }

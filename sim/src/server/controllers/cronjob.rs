@@ -36,8 +36,7 @@ pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
         .or_else(|_| seconds(&cron["metadata"]["creationTimestamp"]))
         .unwrap_or(now);
     let jobs = made(&state.store, "jobs", cron);
-    let has_ended =
-        |job: &Value| LIMITS.iter().any(|(how, _)| condition(job, how).is_some());
+    let has_ended = |job: &Value| LIMITS.iter().any(|(how, _)| condition(job, how).is_some());
     let is_busy = jobs
         .iter()
         .any(|(_, job)| !has_ended(job) && !is_going(job));

@@ -30,12 +30,7 @@ const KINDS: [(&str, &str, &str, &str); 16] = [
     ("replicasets", "apps", "v1", "ReplicaSet"),
     ("statefulsets", "apps", "v1", "StatefulSet"),
     ("daemonsets", "apps", "v1", "DaemonSet"),
-    (
-        "replicationcontrollers",
-        "",
-        "v1",
-        "ReplicationController",
-    ),
+    ("replicationcontrollers", "", "v1", "ReplicationController"),
     ("jobs", "batch", "v1", "Job"),
     ("cronjobs", "batch", "v1", "CronJob"),
     (
