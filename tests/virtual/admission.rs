@@ -185,7 +185,7 @@ fn unrequested() -> Outcome {
         let verdict = verdicts(&view)["pod.hpa[pool=windows-2022]"];
         let report = ran.report();
         let words: Vec<_> = report.split_whitespace().collect();
-        let named = "missing request for cpu in container proxy of Pod scaled-windows-2022-";
+        let named = "missing request for cpu in container proxy of Pod scaled-linux-linux-";
         let is_so = verdict == Some(Verdict::Inconclusive) && words.join(" ").contains(named);
         is_so.then_some(()).ok_or(report)
     })

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use strum::IntoStaticStr;
 
-use super::container::scenario::{Moment, Scenario};
+use super::container::scenario::moment::Moment;
+use super::container::scenario::steps::Scenario;
 use super::error::{ErrorKind, ObservationError, Result};
 use super::failure::FailureClass;
 pub use crate::command::{ExecRequest, Host, HttpGet};

@@ -81,7 +81,7 @@ fn of(scenario: Scenario) -> (&'static str, &'static str) {
         Scenario::PreStop => ("pod.pre-stop", "hooked-windows-2022"),
         Scenario::ReadinessProbe => ("pod.readiness-probe", "readiness-windows-2022"),
         Scenario::StartupProbe => ("pod.startup-probe", "startup-windows-2022"),
-        Scenario::SubPathRelease => ("storage.subpath", "released-windows-2022"),
+        Scenario::SubPathRelease => ("storage.subpath[*", "released-windows-2022"),
         Scenario::TerminationGrace => ("pod.termination-grace", "slow-windows-2022"),
         Scenario::WorkloadSignals => ("pod.workload-signals", "polite-windows-2022"),
     }

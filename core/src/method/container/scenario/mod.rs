@@ -4,13 +4,13 @@
 //! An attempt after the first begins with a new pod, and so does a run that is resumed.
 
 mod condition;
-mod steps;
+pub(in crate::method) mod moment;
+pub(in crate::method) mod steps;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 pub use condition::{Condition, Seen};
+pub use moment::Moment;
 pub use steps::{Act, Scenario, Step};
 
 use super::ContainerOf;
@@ -22,7 +22,6 @@ use crate::method::exchange::{Play, Reply, Request, another_kind};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Method, Test, Traits};
-use crate::text::printable;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScenarioQuery {
@@ -33,19 +32,6 @@ pub struct ScenarioQuery {
 /// Each step ends as it should.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unfolds(pub Scenario);
-
-/// One step that was taken.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Moment {
-    /// The step in words.
-    pub step: String,
-    /// When it ended, in milliseconds since the scenario began.
-    pub after_ms: u64,
-    /// What was seen instead of what it waits for, if it came to something else; then it is the last step.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
-}
 
 /// The test method `scenario`. An observation is the steps that were taken.
 #[derive(Clone, Debug)]
@@ -109,21 +95,6 @@ impl fmt::Display for Unfolds {
         let steps = self.0.steps(Os::Windows);
         let words: Vec<_> = steps.iter().map(|step| step.words).collect();
         f.write_str(&words.join("; "))
-    }
-}
-
-impl fmt::Display for Moment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.after_ms / 1000;
-        match &self.instead {
-            None => write!(f, "{} after {seconds} s", self.step),
-            Some(instead) => write!(
-                f,
-                "after {seconds} s not: {}, but {}",
-                self.step,
-                printable(instead)
-            ),
-        }
     }
 }
 
