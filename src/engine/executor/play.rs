@@ -76,11 +76,9 @@ impl Fixtures {
 
     /// The pod as its manifest has it.
     fn sent(&self, of: &FixtureKey, pod: &PodRef) -> Result<Json> {
-        let objects = self.objects(of);
-        let objects = objects.map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
         let is_it =
             |object: &Json| object["kind"] == PODS.kind && object["metadata"]["name"] == *pod.name;
-        let object = objects.into_iter().find(is_it);
+        let object = self.objects(of)?.into_iter().find(is_it);
         object.ok_or_else(|| unknown(pod))
     }
 
