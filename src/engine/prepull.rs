@@ -102,9 +102,8 @@ pub async fn prepull(
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
-    // No placement depends on what nodes have allocatable
-    let nodes = Arc::default();
-    let fixtures = run::fixtures(life, pools, nodes, pods);
+    // Nothing that is pulled depends on further facts
+    let fixtures = run::fixtures(life, pools, Arc::default(), pods);
     let mut left = by_pod(wanted);
     let mut panic = None;
     let ended_by = {
@@ -271,7 +270,8 @@ async fn applied(
     let Wanted { pull, key, .. } = wanted;
     let pool = manifest::pool_of(key, &fixtures.pools);
     let pool = pool.ok_or_else(|| ErrorKind::NotApplied.error("its pool is gone"))?;
-    let (run, images, durations) = (&fixtures.run, &fixtures.images, fixtures.api.durations());
+    let (run, durations) = (&fixtures.run, fixtures.api.durations());
+    let images = &fixtures.config.images;
     let pod = manifest::pulling(name, key, run, pool, pull, images, durations);
     let applied = apply(&fixtures.api, &pod).await;
     applied.map(drop).map_err(as_trouble)

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
-use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
+use winconform_core::facts::{Facts, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
 use winconform_core::plan::{Plan, Selected, Selection, disrupt, exclude, plan, pulls, shortages};
 use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
@@ -151,7 +151,6 @@ async fn live(
             planned?
         }
     };
-    let class = chosen(&options.config, &facts).unwrap_or_default();
     let pools = facts.pools();
     let removal = when_pods_go(options, &selected.plan, &facts)?;
     let plan = noted(life, suites, &facts, selected)?;
@@ -192,16 +191,13 @@ async fn live(
     let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let ready = ReadyFixtures::new(&options.run, namespaces, &facts, &options.config.outside);
-    let nodes = Arc::clone(&ready.node_facts);
-    let mut fixtures = fixtures(life, pools, nodes, pods);
-    (fixtures.second, fixtures.runtime_class) = (plan.second_family(), class);
-    inform(&mut fixtures, &facts);
+    let mut fixtures = fixtures(life, pools, Arc::new(facts), pods);
+    fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
         plan,
-        facts,
-        (options.repeat, removal),
+        removal,
         fixtures,
         ready,
         spans,
@@ -264,29 +260,23 @@ fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) ->
     }
 }
 
-/// The context to bring up fixtures on a cluster with these pools and nodes.
+/// The context to bring up fixtures on a cluster with these pools.
 pub(crate) fn fixtures(
     life: Life<'_>,
     pools: BTreeMap<PoolName, Pool>,
-    nodes: Arc<Vec<NodeFact>>,
+    facts: Arc<Facts>,
     pods: watch::Receiver<Watched>,
 ) -> Fixtures {
     let options = life.options;
     Fixtures {
         api: life.cluster.api.clone(),
         run: options.run.clone(),
+        config: Arc::new(options.config.clone()),
+        runtime_class: chosen(&options.config, &facts).unwrap_or_default(),
+        facts,
         pools: Arc::new(pools),
-        nodes,
-        most: options.config.limits.nodes_observed_from,
-        disrupt: options.config.may_boot(),
-        images: Arc::new(options.config.images.clone()),
-        storage_classes: Arc::default(),
-        snapshot_classes: Arc::default(),
-        share: options.config.outside.share.clone(),
-        runtime_class: None,
         second: None,
         journal: life.journal.clone(),
-        dns: None,
         domain: Arc::default(),
         copied: Arc::default(),
         broken: Arc::default(),
@@ -294,16 +284,6 @@ pub(crate) fn fixtures(
         repeat: options.repeat,
         pods_ready: Arc::new(|_| {}),
     }
-}
-
-/// Tells the context what facts say of the cluster's DNS, and of its classes of volumes and of snapshots.
-fn inform(fixtures: &mut Fixtures, facts: &Facts) {
-    let dns = facts.dns.value().and_then(Option::as_ref);
-    fixtures.dns = dns.and_then(|dns| dns.addresses.first().cloned());
-    let classes = facts.storage_classes.value();
-    fixtures.storage_classes = Arc::new(classes.cloned().unwrap_or_default());
-    let classes = facts.snapshot_classes.value();
-    fixtures.snapshot_classes = Arc::new(classes.cloned().unwrap_or_default());
 }
 
 /// Puts the outcome of the run on record.

@@ -26,9 +26,9 @@ pub(crate) struct RunFacts {
 
 impl RunFacts {
     /// The facts that the run began with.
-    pub(crate) fn new(first: Facts, api: Api) -> Self {
+    pub(crate) fn new(first: Arc<Facts>, api: Api) -> Self {
         Self {
-            first: Arc::new(first),
+            first,
             again: Arc::default(),
             api,
         }
@@ -73,7 +73,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn facts_are_collected_once_for_each_further_attempt() {
         let fake = Fake::default();
-        let facts = RunFacts::new(Facts::default(), fake.api());
+        let facts = RunFacts::new(Arc::default(), fake.api());
         assert_eq!(*facts.get(0).await, Facts::default());
         assert_eq!(lists_of_nodes(&fake), 0);
         let (one, other) = tokio::join!(facts.get(1), facts.get(1));
@@ -90,7 +90,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_gives_up_leaves_the_collecting_to_the_others() {
         let fake = Fake::default();
-        let facts = RunFacts::new(Facts::default(), fake.api());
+        let facts = RunFacts::new(Arc::default(), fake.api());
         let mut first = facts.get(1).boxed();
         assert!(first.as_mut().now_or_never().is_none(), "it takes a while");
         drop(first);

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::facts::Facts;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{ErrorKind, ObservationError, ReadyFixtures, VantageKey};
 use winconform_core::plan::{CheckId, Plan};
@@ -34,7 +33,7 @@ use crate::engine::record::diagnose::diagnose_one;
 use crate::engine::record::spans::{Spans, millis};
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
-use crate::engine::scheduler::repeat::{Leave, Repeat};
+use crate::engine::scheduler::repeat::Leave;
 use crate::engine::stop::Stop;
 
 /// What tasks send back.
@@ -70,8 +69,7 @@ pub(crate) struct Executor {
 impl Executor {
     pub(crate) fn new(
         plan: Plan,
-        facts: Facts,
-        (repeat, leave): (Repeat, Leave),
+        leave: Leave,
         mut fixtures: Fixtures,
         ready: ReadyFixtures,
         spans: Spans,
@@ -86,7 +84,7 @@ impl Executor {
         let room = (fixtures.loads(plan.fixtures()), leave);
         let (durations, limits) = (api.durations(), api.limits());
         Self {
-            dispatcher: Dispatcher::new(plan, repeat, room, durations, limits),
+            dispatcher: Dispatcher::new(plan, fixtures.repeat, room, durations, limits),
             vantages: Vantages::new(
                 api.clone(),
                 fixtures.run.clone(),
@@ -95,8 +93,8 @@ impl Executor {
             ),
             shared: SharedRequests::default(),
             spans,
-            liveness: NodeLiveness::new(&facts),
-            facts: RunFacts::new(facts, api),
+            liveness: NodeLiveness::new(&fixtures.facts),
+            facts: RunFacts::new(Arc::clone(&fixtures.facts), api),
             fixtures,
             ready: Arc::new(ready),
             objects: BTreeMap::new(),
