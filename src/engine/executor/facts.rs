@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use tokio::sync::OnceCell;
 use winconform_core::facts::Facts;
 
 use super::shared::Attempt;
 use crate::cluster::collect;
 use crate::transport::{Api, locked};
 
-type Collecting = Shared<BoxFuture<'static, Arc<Facts>>>;
+type Collected = Arc<OnceCell<Arc<Facts>>>;
 
 /// The facts of a run. Clones share them.
 ///
@@ -20,7 +19,7 @@ type Collecting = Shared<BoxFuture<'static, Arc<Facts>>>;
 #[derive(Clone)]
 pub(crate) struct RunFacts {
     first: Arc<Facts>,
-    again: Arc<Mutex<BTreeMap<Attempt, Collecting>>>,
+    again: Arc<Mutex<BTreeMap<Attempt, Collected>>>,
     api: Api,
 }
 
@@ -39,17 +38,9 @@ impl RunFacts {
         if attempt == 0 {
             return Arc::clone(&self.first);
         }
-        let collecting = {
-            let mut again = locked(&self.again);
-            let api = self.api.clone();
-            let collecting = || {
-                async move { Arc::new(collect(&api).await) }
-                    .boxed()
-                    .shared()
-            };
-            again.entry(attempt).or_insert_with(collecting).clone()
-        };
-        collecting.await
+        let again = Arc::clone(locked(&self.again).entry(attempt).or_default());
+        let collecting = again.get_or_init(|| async { Arc::new(collect(&self.api).await) });
+        Arc::clone(collecting.await)
     }
 
     /// Drops all but the first, once no check needs them any more.
@@ -62,6 +53,7 @@ impl RunFacts {
 mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
+    use futures::FutureExt;
 
     fn lists_of_nodes(fake: &Fake) -> usize {
         let log = fake.log();
@@ -94,7 +86,7 @@ mod tests {
         let mut first = facts.get(1).boxed();
         assert!(first.as_mut().now_or_never().is_none(), "it takes a while");
         drop(first);
-        assert!(facts.get(1).await.nodes.value().is_some());
-        assert_eq!(lists_of_nodes(&fake), 1);
+        let (one, other) = tokio::join!(facts.get(1), facts.get(1));
+        assert!(one.nodes.value().is_some() && Arc::ptr_eq(&one, &other));
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result, Verb};
 
@@ -14,7 +13,7 @@ use crate::transport::{Api, locked};
 /// Which attempt of a check asks: a later one needs a new answer.
 pub(crate) type Attempt = u32;
 
-type Answer = Shared<BoxFuture<'static, Result<ApiReply>>>;
+type Answer = Arc<OnceCell<Result<ApiReply>>>;
 type Key = (Attempt, Verb, String, Option<String>);
 
 /// After this many requests in a row without an answer that took long, the rest are sent one at a time: each
@@ -50,36 +49,29 @@ impl SharedRequests {
     ) -> Result<ApiReply> {
         let body = request.body.as_ref().map(ToString::to_string);
         let key = (attempt, request.verb, request.path.clone(), body);
-        let answer = {
-            let mut answers = locked(&self.answers);
-            let api = api.clone();
-            let (unanswered, trial) = (Arc::clone(&self.unanswered), Arc::clone(&self.trial));
-            let sending = || {
-                async move {
-                    let patience = api.durations().dry_run_answer;
-                    let mut held = None;
-                    let before = locked(&unanswered).used_up(patience);
-                    if let Some((count, _)) = before {
-                        held = Some(trial.lock().await);
-                        // A request that waited for another's trial has the same result
-                        match locked(&unanswered).used_up(patience) {
-                            Some((more, error)) if more > count => return Err(error),
-                            Some(_) => {}
-                            None => held = None,
-                        }
-                    }
-                    let begun = Instant::now();
-                    let sent = api.send(&request).await;
-                    locked(&unanswered).note(begun, &sent);
-                    drop(held);
-                    sent
-                }
-                .boxed()
-                .shared()
-            };
-            answers.entry(key).or_insert_with(sending).clone()
-        };
-        answer.await
+        let answer = Arc::clone(locked(&self.answers).entry(key).or_default());
+        let asking = answer.get_or_init(|| self.ask(api, &request));
+        asking.await.clone()
+    }
+
+    async fn ask(&self, api: &Api, request: &ApiRequest) -> Result<ApiReply> {
+        let patience = api.durations().dry_run_answer;
+        let mut held = None;
+        let before = locked(&self.unanswered).used_up(patience);
+        if let Some((count, _)) = before {
+            held = Some(self.trial.lock().await);
+            // A request that waited for another's trial has the same result
+            match locked(&self.unanswered).used_up(patience) {
+                Some((more, error)) if more > count => return Err(error),
+                Some(_) => {}
+                None => held = None,
+            }
+        }
+        let begun = Instant::now();
+        let sent = api.send(request).await;
+        locked(&self.unanswered).note(begun, &sent);
+        drop(held);
+        sent
     }
 
     /// Drops all answers, once no check needs them any more: the next repetition needs new ones.
