@@ -14,13 +14,13 @@ use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
 use winconform_core::plan::{Plan, Selected, Selection, disrupt, exclude, plan, pulls, shortages};
-use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
+use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, TornDown, exit};
 use winconform_core::suite::Suites;
 
 use super::cost::cost;
 use super::image_platforms::note_unoffered;
 use super::life::{Keep, Life, RunError, RunOptions};
-use super::stop::{Stop, passed, signalled, watch_reasons};
+use super::stop::{Stop, reason_to_stop, signalled};
 use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseHeld, Watched, acquire, collect_with, watch_pods,
 };
@@ -133,20 +133,14 @@ async fn live(
         journal,
     } = life;
     let began = Instant::now();
-    let deadline = options.deadline.map(|after| began + after);
+    let deadline = options.deadline.map(|after| (after, began + after));
     let mut spans = Spans::new(journal.clone(), began, &cluster.api);
     let planning = spans.stage(Activity::Plan);
-    let mut waiting = signals.clone();
+    let stops = |lease| reason_to_stop(journal, signals.clone(), lease, deadline);
     // This takes long on a large or slow cluster
     let (facts, selected) = tokio::select! {
         biased;
-        () = signalled(&mut waiting, 1) => {
-            return stopped(life, Stop::By(SIGNAL.to_owned()));
-        }
-        () = passed(deadline) => {
-            let after = options.deadline.unwrap_or_default();
-            return stopped(life, Stop::Deadline(after));
-        }
+        stop = stops(None) => return stopped(life, stop),
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned?
         }
@@ -164,8 +158,7 @@ async fn live(
         true => tokio::select! {
             biased;
             // The run begins nothing then, and removes the Lease if that exists
-            () = signalled(&mut waiting, 1) => None,
-            () = passed(deadline) => None,
+            _ = stops(None) => None,
             taken = take_lease(life) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
@@ -193,8 +186,7 @@ async fn live(
     let ready = ReadyFixtures::new(&options.run, namespaces, &facts, &options.config.outside);
     let mut fixtures = fixtures(life, pools, Arc::new(facts), pods);
     fixtures.second = plan.second_family();
-    let before = stop_before(options, *signals.borrow(), deadline);
-    let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
+    let depends = Dependencies::from_plan(&plan);
     let executor = Executor::new(
         plan,
         removal,
@@ -203,24 +195,14 @@ async fn live(
         spans,
         (tracker.clone(), cancel.clone()),
     );
-    let reasons = watch_reasons(
-        journal,
-        signals,
-        lease.as_ref().map(LeaseHeld::lost),
-        options.deadline.zip(deadline),
-        stop_sender,
-    );
-    let mut spans = tokio::select! {
-        biased;
-        never = reasons => match never {},
-        spans = executor.run(stop) => spans,
-    };
+    let stop = stops(lease.as_ref().map(LeaseHeld::lost));
+    let mut spans = executor.run(stop).await;
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
     if creates {
         let (api, run) = (&cluster.api, &options.run);
-        Box::pin(diagnose(api, run, journal, &depends, waiting)).await;
+        Box::pin(diagnose(api, run, journal, &depends, signals)).await;
         let ending = spans.stage(Activity::TearDown);
         end(life, lease).await;
         spans.passed(ending);
@@ -249,15 +231,6 @@ fn asks_registries(life: Life<'_>, plan: &Plan, facts: &Facts) -> impl Future<Ou
     let wanted = pulls(plan, facts, &config.images);
     let (env, journal) = (life.cluster.api.env().clone(), life.journal.clone());
     note_unoffered(env, journal, config.profile, wanted, facts.pools())
-}
-
-/// Why the run has to end before it observes anything, if it has to.
-fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) -> Option<Stop> {
-    let overdue = deadline.is_some_and(|at| at <= Instant::now());
-    match signals {
-        0 => options.deadline.filter(|_| overdue).map(Stop::Deadline),
-        _ => Some(Stop::By(SIGNAL.to_owned())),
-    }
 }
 
 /// The context to bring up fixtures on a cluster with these pools.

@@ -1,6 +1,5 @@
 //! Why a run ends before it has observed everything.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use ordered_watch as watch;
@@ -39,29 +38,25 @@ impl Stop {
     }
 }
 
-/// Sends to `stop` why the run has to end early, once there is a reason; never returns.
-pub(crate) async fn watch_reasons(
+/// Returns why the run has to end early, once there is a reason.
+pub(crate) async fn reason_to_stop(
     journal: &Journal,
     mut signals: watch::Receiver<u32>,
     lease: Option<watch::Receiver<Option<String>>>,
     deadline: Option<(Duration, Instant)>,
-    stop: watch::Sender<Option<Stop>>,
-) -> Infallible {
+) -> Stop {
     let overdue = async {
         passed(deadline.map(|(_, at)| at)).await;
         // Without a deadline this never happens
         deadline.map(|(after, _)| after).unwrap_or_default()
     };
-    let by = tokio::select! {
+    tokio::select! {
         biased;
         () = signalled(&mut signals, 1) => Stop::By(SIGNAL.to_owned()),
         why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("an error in writing its record".to_owned()),
         after = overdue => Stop::Deadline(after),
-    };
-    stop.send_replace(Some(by));
-    stop.closed().await;
-    std::future::pending().await
+    }
 }
 
 /// Returns when the user has signalled `times` times. It holds nothing then that would keep a further signal
@@ -86,8 +81,9 @@ pub(crate) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> Stri
 }
 
 /// Returns at a given time; never without one.
-pub(crate) async fn passed(at: Option<Instant>) {
+async fn passed(at: Option<Instant>) {
     match at {
+        Some(at) if at <= Instant::now() => {}
         Some(at) => {
             let never = std::future::pending::<()>();
             let _ = timeout_at(at, never).await;

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use ordered_watch as watch;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -107,38 +107,18 @@ impl Executor {
         }
     }
 
-    /// Runs until the dispatcher commands tear-down. `stop` says why the run has to end early, if it
-    /// has to. Returns the spans, for what follows.
-    pub(crate) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) -> Spans {
-        // A run that has to end before it began begins nothing
-        let before = stop.borrow_and_update().clone();
-        let mut stopped = before.is_some();
-        let mut input = match before {
-            None => Input::Started,
-            Some(stop) => self.stop(stop),
-        };
+    /// Runs until the dispatcher commands tear-down. `stop` returns why the run has to end early, if it
+    /// has to: one that has to before it began begins nothing. Returns the spans, for what follows.
+    pub(crate) async fn run(mut self, stop: impl Future<Output = Stop>) -> Spans {
+        let mut stop = pin!(stop.fuse());
+        let _ = self.sender.send(Message::Input(Input::Started));
         loop {
-            for command in self.dispatcher.step(self.spans.began().elapsed(), input) {
-                if matches!(command, Command::TearDown) {
-                    self.cancel.cancel();
-                    self.tracker.close();
-                    self.tracker.wait().await;
-                    return self.spans;
-                }
-                self.perform(command);
-            }
-            self.spans.settled();
-            input = loop {
-                let reason = stop.borrow_and_update().clone();
-                if let (Some(stop), false) = (reason, stopped) {
-                    stopped = true;
-                    break self.stop(stop);
-                }
+            let input = loop {
                 // Without a time to wake at, a far time: a message or a stop always comes before
                 let far = Instant::now() + Duration::from_hours(24);
                 let message = tokio::select! {
                     biased;
-                    Ok(()) = stop.changed() => continue,
+                    stop = &mut stop => break self.stop(stop),
                     message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
                 };
                 match message {
@@ -162,6 +142,16 @@ impl Executor {
                     }
                 }
             };
+            for command in self.dispatcher.step(self.spans.began().elapsed(), input) {
+                if matches!(command, Command::TearDown) {
+                    self.cancel.cancel();
+                    self.tracker.close();
+                    self.tracker.wait().await;
+                    return self.spans;
+                }
+                self.perform(command);
+            }
+            self.spans.settled();
         }
     }
 
