@@ -29,7 +29,6 @@ pub struct Journal {
 
 struct Inner {
     env: Env,
-    failed: watch::Sender<bool>,
     /// The path for the file while an earlier run's record is there, and that record, which stays locked.
     earlier: Option<(PathBuf, File)>,
     superseded: Vec<PathBuf>,
@@ -41,7 +40,7 @@ struct Inner {
     /// When the first event was written, by a monotonic clock.
     began: Option<Instant>,
     file: Option<(File, PathBuf)>,
-    failure: Option<JournalError>,
+    failure: watch::Sender<Option<JournalError>>,
     listener: Listener,
     watcher: Option<Watcher>,
 }
@@ -107,10 +106,8 @@ impl Journal {
                 Some(file)
             }
         };
-        let (failed, _) = watch::channel(false);
         let inner = Inner {
             env,
-            failed,
             earlier,
             superseded,
             unsynced: 0,
@@ -118,7 +115,7 @@ impl Journal {
             seq: 0,
             began: None,
             file,
-            failure: None,
+            failure: watch::Sender::new(None),
             listener,
             watcher: None,
         };
@@ -143,7 +140,7 @@ impl Journal {
         inner.seq += 1;
         let inner = &mut *inner;
         let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
-        let mut written = inner.failure.clone().map_or(Ok(()), Err);
+        let mut written = inner.failure.borrow().clone().map_or(Ok(()), Err);
         if let (Ok(()), Some((file, _))) = (&written, &mut inner.file) {
             let result = file.write_all(text.as_bytes()).and_then(|()| match sync {
                 true => synced(file.sync_data()),
@@ -231,14 +228,14 @@ impl Journal {
 
     /// Why the file is incomplete, if it is.
     pub fn failure(&self) -> Option<JournalError> {
-        locked(&self.inner).failure.clone()
+        locked(&self.inner).failure.borrow().clone()
     }
 
     /// Waits until the file cannot be written any more.
     pub async fn failed(&self) {
-        let mut failed = locked(&self.inner).failed.subscribe();
+        let mut failure = locked(&self.inner).failure.subscribe();
         // The sender lives as long as `self`
-        let _ = failed.wait_for(|failed| *failed).await;
+        let _ = failure.wait_for(Option::is_some).await;
     }
 }
 
@@ -249,8 +246,7 @@ impl Inner {
             path: path.unwrap_or_default(),
             source: Arc::new(source),
         };
-        self.failure = Some(failure.clone());
-        self.failed.send_replace(true);
+        self.failure.send_replace(Some(failure.clone()));
         failure
     }
 }
