@@ -4,5 +4,4 @@ pub(crate) mod diagnose;
 pub(crate) mod evidence;
 pub(crate) mod journal;
 pub(crate) mod record_plan;
-pub(crate) mod resume;
 pub(crate) mod spans;

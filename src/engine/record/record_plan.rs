@@ -1,11 +1,14 @@
-//! Puts on record, before anything is observed, how the run began, the facts, and the planned checks.
+//! Puts on record, before anything is observed, how the run began, the facts, and the planned checks; of a run
+//! that resumes an earlier one, also what that has settled.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected};
-use winconform_core::record::{Event, PlannedCheck, SCHEMA, Started};
+use winconform_core::record::{Event, PlannedCheck, RunView, SCHEMA, Started};
 use winconform_core::suite::Suites;
 
-use super::resume::go_on;
+use super::journal::{Journal, JournalError};
 use crate::cluster::Cluster;
 use crate::engine::life::{Life, RunError, RunOptions};
 
@@ -70,4 +73,28 @@ fn planned(check: &Check) -> PlannedCheck {
         disposition: check.disposition.clone(),
         limitation: check.limitation.clone(),
     }
+}
+
+/// Puts on record the checks of a plan that an earlier run has settled, and removes them from the plan.
+fn go_on(journal: &Journal, earlier: &RunView, plan: &mut Plan) -> Result<(), JournalError> {
+    let ids: BTreeSet<_> = plan.checks.iter().map(|check| check.id.clone()).collect();
+    let settled = earlier
+        .settled()
+        .filter(|check| ids.contains(&check.planned.id));
+    let settled: BTreeMap<_, _> = settled.map(|check| (&check.planned.id, check)).collect();
+    journal.write(Event::Resumed {
+        run: earlier.started.run.clone(),
+        checks: settled.len(),
+    })?;
+    for check in settled.values() {
+        for attempt in &check.attempts {
+            journal.write(Event::Attempt(attempt.clone()))?;
+        }
+        if let Some(conclusion) = check.conclusion.clone() {
+            let check = check.planned.id.clone();
+            journal.write(Event::Verdict { check, conclusion })?;
+        }
+    }
+    plan.checks.retain(|check| !settled.contains_key(&check.id));
+    Ok(())
 }
