@@ -38,9 +38,13 @@ impl Slot<'_> {
         if let Some(hook) = hooks.and_then(|hooks| hooks.pre_stop.as_ref())
             && self.handle(hook).await.is_err()
         {
-            // The event omits the message, which may contain secrets
-            self.warn("FailedPreStopHook", "PreStopHook failed".to_owned());
+            self.pre_stop_failed();
         }
+    }
+
+    /// The event omits the message, which may contain secrets.
+    pub(super) fn pre_stop_failed(self) {
+        self.warn("FailedPreStopHook", "PreStopHook failed".to_owned());
     }
 
     async fn handle(self, hook: &LifecycleHandler) -> Result<(), String> {

@@ -65,12 +65,22 @@ fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
     let message = match slot.role {
         Role::Sidecar => format!("Init container {name} failed {kind} probe"),
         _ if restarts => format!("Container {name} failed {kind} probe, will be restarted"),
+        // Then the kubelet ends the pod
+        _ if is_last(slot) => format!("Stopping container {name}"),
         _ => format!("Container {name} failed {kind} probe"),
     };
     Stop {
         message,
         grace: Some(grace.map_or_else(|| slot.run.grace(), run::seconds)),
     }
+}
+
+/// Whether all other containers have ended, but for those of `initContainers`.
+fn is_last(slot: Slot<'_>) -> bool {
+    let spec = slot.run.pod.spec.as_ref();
+    let mains = spec.map_or(0, |spec| spec.containers.len());
+    let mains = slot.run.over.iter().rev().take(mains);
+    mains.filter(|over| !over.is_cancelled()).count() == 1
 }
 
 /// The results of one probe, which runs once every period.

@@ -104,15 +104,20 @@ impl Slot<'_> {
             {
                 self.pre_stop().await;
             }
-            if self.role == Role::Sidecar && stop.grace.is_none() {
-                self.turn().await;
-            }
         };
-        let in_time = tokio::select! {
+        let hooked = tokio::select! {
             biased;
             () = hook => true,
             () = &mut out_of_time => false,
         };
+        let waits = self.role == Role::Sidecar && stop.grace.is_none();
+        let in_time = hooked
+            && tokio::select! {
+                biased;
+                () = self.turn(), if waits => true,
+                () = &mut out_of_time, if waits => false,
+                else => true,
+            };
         let shared = run.pod.spec.as_ref().is_some_and(|spec| {
             spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
         });
@@ -131,14 +136,19 @@ impl Slot<'_> {
             cluster.clock.pass(reaction.after).await;
             reaction
         };
-        tokio::select! {
+        let code = tokio::select! {
             biased;
             reaction = ends => {
                 self.last_prints(reaction.prints);
                 reaction.code
             }
             () = over => killed(os),
+        };
+        if !hooked {
+            // It ends with its container
+            self.pre_stop_failed();
         }
+        code
     }
 
     /// Prints what agnhost's pause prints on the signal: to its log and to its termination message.

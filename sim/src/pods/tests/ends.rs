@@ -55,6 +55,43 @@ async fn a_container_ends_as_its_program_takes_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_that_outlasts_the_grace_fails() {
+    let scene = Scene::begin().await;
+    let hooks = [("waits", "99", 1), ("in-time", "9", 0)];
+    for (name, seconds, _) in hooks {
+        let hook = json!({"preStop": {"exec": {"command": ["sleep", seconds]}}});
+        scene.create("linux", name, json!({"command": PAUSE, "lifecycle": hook}));
+    }
+    scene.pass(20).await;
+    for (name, ..) in hooks {
+        delete(&scene, name);
+    }
+    scene.pass(60).await;
+    for (name, _, failures) in hooks {
+        let failed = scene.events_of(name, "FailedPreStopHook");
+        assert_eq!(failed, vec!["PreStopHook failed"; failures], "{name}");
+    }
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_container_that_a_probe_ends_is_stopped_with_its_pod() {
+    let scene = Scene::begin().await;
+    let fails = json!({"exec": {"command": ["sh", "-c", "exit 1"]}, "failureThreshold": 1});
+    let probed = json!({"command": PAUSE, "livenessProbe": fails});
+    for (name, policy) in [("ends", "Never"), ("goes-on", "Always")] {
+        let policy = json!({"restartPolicy": policy});
+        scene.create_with("linux", name, probed.clone(), policy);
+    }
+    scene.pass(8).await;
+    let said = |name| scene.events_of(name, "Killing");
+    assert_eq!(said("ends"), ["Stopping container main"]);
+    let restarted = "Container main failed liveness probe, will be restarted";
+    assert_eq!(said("goes-on"), [restarted]);
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
     let scene = Scene::begin().await;
     scene.set("grace-ignored");

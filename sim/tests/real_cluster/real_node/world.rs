@@ -159,7 +159,13 @@ impl World {
         };
         let ((real, is), simulated) = join(real, simulated).await;
         if !is {
-            return (vec![unlike(&case.name, "it does not settle")], 0);
+            return (
+                vec![unlike(
+                    &case.name,
+                    &format!("{} does not settle", case.name),
+                )],
+                0,
+            );
         }
         let mut changed = self.changed.clone();
         let deadline = Instant::now() + SETTLING;
