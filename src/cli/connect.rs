@@ -2,7 +2,7 @@
 
 use winconform_core::config::Config;
 
-use super::args::ProtectedArgs;
+use super::args::{ClusterArgs, ProtectedArgs};
 use super::error::CliError;
 use super::screen::Screen;
 use crate::cluster::{Cluster, ConnectOptions, connect, guard};
@@ -13,11 +13,15 @@ const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-sk
 
 /// Connects with the limits of a configuration, and warns if the server's certificate is not verified.
 pub(crate) async fn connected(
-    options: &ConnectOptions,
+    args: &ClusterArgs,
     config: &Config,
     screen: &Screen,
 ) -> Result<Cluster, CliError> {
-    let cluster = connect(options, config.durations.clone(), config.limits.clone()).await;
+    let options = ConnectOptions {
+        context: args.context.clone(),
+        kubeconfig: args.kubeconfig.clone(),
+    };
+    let cluster = connect(&options, config.durations.clone(), config.limits.clone()).await;
     let cluster = cluster.map_err(CliError::Connect)?;
     if cluster.unverified {
         screen.complain(&format!("warning: {UNVERIFIED}\n"));
@@ -28,7 +32,7 @@ pub(crate) async fn connected(
 /// Like [`connected`], for a command that creates objects: refuses a protected cluster, and warns if its
 /// protection could not be read.
 pub(crate) async fn connected_to_change(
-    (cluster, protected): (&ConnectOptions, &ProtectedArgs),
+    (cluster, protected): (&ClusterArgs, &ProtectedArgs),
     config: &Config,
     screen: &Screen,
 ) -> Result<Cluster, CliError> {

@@ -2,7 +2,7 @@
 
 use winconform_core::text::printable;
 
-use crate::cluster::ConnectOptions;
+use super::args::ClusterArgs;
 
 pub(crate) fn quoted(word: &str) -> String {
     let word = printable(word);
@@ -19,7 +19,7 @@ pub(crate) struct Cleanup(String);
 
 impl Cleanup {
     /// For this cluster: without its kubeconfig the command would search another cluster for the run.
-    pub(crate) fn for_cluster(cluster: &ConnectOptions) -> Self {
+    pub(crate) fn for_cluster(cluster: &ClusterArgs) -> Self {
         let mut options = String::new();
         let kubeconfig = cluster.kubeconfig.as_ref();
         let kubeconfig = kubeconfig.map(|path| path.display().to_string());
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_command_names_the_cluster_and_may_be_pasted() {
-        let cluster = |kubeconfig: &str, context: Option<&str>| ConnectOptions {
+        let cluster = |kubeconfig: &str, context: Option<&str>| ClusterArgs {
             kubeconfig: Some(kubeconfig.into()),
             context: context.map(str::to_owned),
         };

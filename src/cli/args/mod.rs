@@ -9,7 +9,6 @@ use winconform_core::config::parse_duration;
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_dns_label;
 
-use crate::cluster::ConnectOptions;
 use crate::engine::Keep;
 
 #[cfg(feature = "demo")]
@@ -84,6 +83,17 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
 }
 
+/// Which cluster.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArgs {
+    /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Its context; needed when it has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
 /// Which protected cluster is meant nevertheless.
 #[derive(Args, Debug)]
 pub(crate) struct ProtectedArgs {
@@ -115,7 +125,7 @@ pub(crate) struct SelectArgs {
 #[derive(Args, Debug)]
 pub(crate) struct OnClusterArgs {
     #[command(flatten)]
-    pub(crate) cluster: ConnectOptions,
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) suites: SuitesArgs,
     /// A config file (see `winconform config example`); --select takes the place of its `select`
@@ -274,7 +284,7 @@ pub(crate) enum Format {
 #[derive(Args, Debug)]
 pub(crate) struct FactsArgs {
     #[command(flatten)]
-    pub(crate) cluster: ConnectOptions,
+    pub(crate) cluster: ClusterArgs,
     /// The form of the facts
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -305,7 +315,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CleanupArgs {
     #[command(flatten)]
-    pub(crate) cluster: ConnectOptions,
+    pub(crate) cluster: ClusterArgs,
     /// Remove only what the run with this id left [default: what any run left]
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,

@@ -10,12 +10,12 @@ use winconform_core::report::wrap;
 use winconform_core::text::{counted, printable};
 
 use super::{described, topology, warnings};
-use crate::cli::args::SimulateArgs;
+use crate::cli::args::{ClusterArgs, SimulateArgs};
 use crate::cli::commands::run::count_signals;
 use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
-use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, named};
+use crate::cluster::{ConnectError, KubeconfigError, named};
 
 pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         return Ok(0);
     };
     let topology = topology::load(&args.topology)?;
-    let whose = ConnectOptions {
+    let whose = ClusterArgs {
         context: None,
         kubeconfig: Some(join_to.clone()),
     };

@@ -27,16 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The number of tries to reach the server.
 const TRIES: u32 = 3;
 
-/// Which cluster.
-#[derive(clap::Args, Clone, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
-    /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
-    // Or the service account of this pod
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Its context; needed when it has several
-    #[arg(long, value_name = "NAME")]
+    /// The context; it may be left out only if there is exactly one.
     pub context: Option<String>,
+    /// The kubeconfig; else `$KUBECONFIG`, `~/.kube/config`, or the service account of this pod.
+    pub kubeconfig: Option<PathBuf>,
 }
 
 /// A cluster whose server answers.
