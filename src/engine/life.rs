@@ -45,13 +45,12 @@ pub struct RunOptions {
 }
 
 /// When a run leaves what it created in the cluster. An interrupted run never does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Keep {
-    /// Remove it, always
     Never,
-    /// Leave it unless everything is conformant or the run was interrupted
+    /// Unless its outcome is conformant.
     OnFailure,
-    /// Leave it unless the run was interrupted
+    /// Whatever its outcome is.
     Always,
 }
 

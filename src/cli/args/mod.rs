@@ -9,8 +9,6 @@ use winconform_core::config::parse_duration;
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_dns_label;
 
-use crate::engine::Keep;
-
 #[cfg(feature = "demo")]
 mod simulated;
 
@@ -252,7 +250,17 @@ pub(crate) struct RunArgs {
     pub(crate) rerun_failed: Option<PathBuf>,
     /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
     #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeepWhen,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KeepWhen {
+    /// Remove it, always
+    Never,
+    /// Leave it unless everything is conformant or the run was interrupted
+    OnFailure,
+    /// Leave it unless the run was interrupted
+    Always,
 }
 
 /// What is shown of a cluster, and how.

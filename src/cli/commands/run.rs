@@ -13,7 +13,7 @@ use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
 use winconform_core::verdict::{Reason, Verdict};
 
-use crate::cli::args::{Ci, ReportFormArgs, ReportFormat, RunArgs};
+use crate::cli::args::{Ci, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::diff::baseline;
 use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
@@ -23,7 +23,7 @@ use crate::cli::screen::Screen;
 use crate::cli::shell::Cleanup;
 use crate::cli::{out, settings};
 use crate::cluster::{Cluster, LEASE_NAME, remains};
-use crate::engine::{Finished, Journal, Repeat, RunError, RunOptions, run as run_checks};
+use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let ci = args.shown.ci.system();
@@ -68,7 +68,11 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
         deadline: args.deadline,
         repeat: args.soak.map_or(Repeat::Times(args.repeat), Repeat::For),
         resume: earlier.clone(),
-        keep: args.keep,
+        keep: match args.keep {
+            KeepWhen::Never => Keep::Never,
+            KeepWhen::OnFailure => Keep::OnFailure,
+            KeepWhen::Always => Keep::Always,
+        },
     };
     for (run, objects) in remains(&cluster.api).await {
         let (run, objects) = (printable(&run), counted(objects, "object"));
