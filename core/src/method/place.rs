@@ -17,12 +17,19 @@ use crate::fixture::{FixtureKey, FixtureName};
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ReadyFixture {
-    /// How it is served in the cluster's first family.
-    #[serde(flatten)]
-    pub first: Served,
-    /// The further ports of its Service in that family.
+    /// Its Service's virtual address and port in the cluster's first family, where it has one.
+    pub service: Option<(IpAddr, u16)>,
+    /// That Service's name.
+    pub name: Option<String>,
+    pub node_port: Option<u16>,
+    /// The further ports of that Service.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more_ports: Vec<u16>,
+    /// The name of its Service without an address in the first family.
+    pub headless: Option<String>,
+    /// The virtual address and port of its other Service in the first family, where it has two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_service: Option<(IpAddr, u16)>,
     /// The port its pods serve on.
     pub port: Option<u16>,
     /// The port of its pods to which its Services lead; it may be another one.
@@ -50,11 +57,19 @@ pub struct ReadyFixture {
 impl ReadyFixture {
     /// How Services serve it in a family, or in the cluster's first family for `None`.
     pub(crate) fn served(&self, family: Option<IpFamily>) -> Result<Served> {
-        match (family, &self.second, &self.second_broken) {
-            (None, ..) => Ok(self.first.clone()),
-            (_, _, Some(broken)) => Err(broken.clone()),
-            (_, Some(second), None) => Ok(second.clone()),
-            (Some(family), None, None) => {
+        let Some(family) = family else {
+            return Ok(Served {
+                service: self.service,
+                name: self.name.clone(),
+                node_port: self.node_port,
+                headless: self.headless.clone(),
+                other_service: self.other_service,
+            });
+        };
+        match (&self.second, &self.second_broken) {
+            (_, Some(broken)) => Err(broken.clone()),
+            (Some(second), None) => Ok(second.clone()),
+            (None, None) => {
                 let detail = format!("nobody has asked for Services in {family}");
                 Err(ErrorKind::FixtureFailed.error(detail))
             }

@@ -803,7 +803,7 @@ fn bound_in_second<T>(
             let second = format!("fd00:{node}::{last}");
             pod.addresses.push(second.parse().expect("an address"));
         }
-        fixture.second = fixture.first.service.map(|(_, port)| Served {
+        fixture.second = fixture.service.map(|(_, port)| Served {
             service: Some(("fd00:96::1".parse().expect("an address"), port)),
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),
@@ -1085,7 +1085,7 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
     }
     let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
     let web = ready.fixtures.get_mut(&web).expect("it stands");
-    web.first.service = Some(("fd00:96::1".parse().expect("an address"), 80));
+    web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
     let query = http(FixtureName::WIN_WEBSERVER, Target::NodePorts);
     let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
     let detail = asked.expect_err("an error").detail;

@@ -12,7 +12,7 @@ use crate::facts::PoolName;
 use crate::fixture::FixtureName;
 use crate::method::{
     ApiPath, ApiRequest, Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Request,
-    Served, Test, Verb, slices_of,
+    Test, Verb, slices_of,
 };
 
 /// A verb as authorisers know it.
@@ -300,13 +300,12 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
     let mut ready = run.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let fixture = ReadyFixture {
-        first: Served {
-            service: Some((address, 80)),
-            name: Some("*".to_owned()),
-            node_port: Some(80),
-            headless: Some("*".to_owned()),
-            other_service: Some((address, 80)),
-        },
+        service: Some((address, 80)),
+        name: Some("*".to_owned()),
+        node_port: Some(80),
+        more_ports: Vec::new(),
+        headless: Some("*".to_owned()),
+        other_service: Some((address, 80)),
         port: Some(80),
         target_port: Some(80),
         udp: Some(80),
@@ -322,7 +321,9 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
             at: address.to_string(),
             short_cut: true,
         }),
-        ..ReadyFixture::default()
+        changes: Vec::new(),
+        second: None,
+        second_broken: None,
     };
     ready.nodes = vec![PoolNode {
         name: "*".to_owned(),

@@ -455,7 +455,7 @@ fn what_cannot_have_happened_is_refused() {
 fn records_of_fixtures_without_pods_are_read() {
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: ReadyFixture = serde_json::from_value(fixture).expect("as it was written");
-    assert!(fixture.first.service.is_some() && fixture.pods.is_empty());
+    assert!(fixture.service.is_some() && fixture.pods.is_empty());
     assert_eq!(fixture.second, None);
     let second = json!({"name": "web", "second": {"service": null, "name": "web-ipv6"}});
     let fixture: ReadyFixture = serde_json::from_value(second).expect("as it was written");
@@ -472,11 +472,8 @@ fn records_of_fixtures_without_pods_are_read() {
 fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
     let service = Some(("10.96.0.1".parse().expect("an address"), 80));
     let fixture = ReadyFixture {
-        first: Served {
-            service,
-            node_port: Some(30080),
-            ..Served::default()
-        },
+        service,
+        node_port: Some(30080),
         second_broken: Some(ErrorKind::Forbidden.error("no")),
         ..ReadyFixture::default()
     };

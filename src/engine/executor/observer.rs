@@ -354,7 +354,7 @@ mod tests {
     use winconform_core::fixture::FixtureName;
     use winconform_core::method::{
         Assertion, FactExpectation, HttpExpectation, HttpQuery, PingQuery, ReachExpectation,
-        ReadyFixture, Served, SourceKind, StateExpectation, StateQuery, Target, Topic,
+        ReadyFixture, SourceKind, StateExpectation, StateQuery, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";
@@ -442,11 +442,8 @@ mod tests {
         };
         let prober = from.prober().expect("a prober");
         let fixture = |pods| ReadyFixture {
-            first: Served {
-                service: Some((IpAddr::from([10, 96, 0, 1]), 80)),
-                name: Some("web".to_owned()),
-                ..Served::default()
-            },
+            service: Some((IpAddr::from([10, 96, 0, 1]), 80)),
+            name: Some("web".to_owned()),
             port: Some(80),
             pods,
             ..ReadyFixture::default()

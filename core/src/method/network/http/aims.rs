@@ -151,7 +151,7 @@ impl Target {
     pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
         let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
         let prober = at.prober().ok().filter(|_| asks)?;
-        let (name, (_, port)) = (prober.first.name.as_ref()?, prober.first.service?);
+        let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
         let name = at.full_name(name).ok()?;
         Some(Aim::to_host(Host::Name(name.clone()), port, "/", name))
     }

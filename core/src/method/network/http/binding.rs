@@ -168,7 +168,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn alias(&self) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::ALIAS)?;
-        let name = alias.first.name.as_ref();
+        let name = alias.name.as_ref();
         let name = name.ok_or_else(|| self.lacks("alias"))?;
         let name = self.at.full_name(name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))

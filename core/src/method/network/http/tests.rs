@@ -6,7 +6,7 @@ use crate::facts::{PoolName, WindowsBuild};
 use crate::method::AnyAssertion as _;
 use crate::method::{
     Assertion, Balancer, Difference, Evaluated, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod,
-    Reply, Served, SourceKind, VantageKey,
+    Reply, SourceKind, VantageKey,
 };
 
 /// What `tests.yaml` holds.
@@ -175,11 +175,8 @@ fn two_linux_pods() -> ReadyFixtures {
             restarts: 0,
         };
         let stands = ReadyFixture {
-            first: Served {
-                service: Some(([10, 96, 0, last].into(), 80)),
-                name: Some("prober".to_owned()),
-                ..Served::default()
-            },
+            service: Some(([10, 96, 0, last].into(), 80)),
+            name: Some("prober".to_owned()),
             port: Some(8080),
             domain: Some("cluster.local".to_owned()),
             pods: vec![pod],
@@ -346,10 +343,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
     let prober = FixtureName::LINUX_POD_PROBER.in_pool(None);
     let mut query = |at: &str, short_cut: bool, kind: SourceKind| {
         let service = ReadyFixture {
-            first: Served {
-                service: Some(([10, 96, 0, 7].into(), 80)),
-                ..Served::default()
-            },
+            service: Some(([10, 96, 0, 7].into(), 80)),
             balancer: Some(Balancer {
                 at: at.to_owned(),
                 short_cut,
