@@ -109,31 +109,40 @@ impl Target {
 
     /// Whether it leads to a fixture's Service, by an address, a name or a node's port.
     pub(crate) fn is_of_a_service(self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::ServiceIp
-                | Self::ServiceIpOnSameNode
-                | Self::EveryServicePort
-                | Self::OtherServiceIp
-                | Self::EveryPodBehindServiceIp
-                | Self::OnePodBehindServiceIp
-                | Self::ShortName
-                | Self::NamespacedName
-                | Self::FullName
-                | Self::HeadlessName
-        ) || self.is_of_node_ports()
-    }
-
-    /// Whether it leads there by the ports of nodes.
-    fn is_of_node_ports(self) -> bool {
-        matches!(
-            self,
-            Self::NodePorts
-                | Self::NodePortsWithoutBackend
-                | Self::NodePortsOfPool
-                | Self::NodePortsOfOtherNodes
-                | Self::OwnNodePort
-        )
+            | Self::ServiceIpOnSameNode
+            | Self::EveryServicePort
+            | Self::OtherServiceIp
+            | Self::EveryPodBehindServiceIp
+            | Self::OnePodBehindServiceIp
+            | Self::ShortName
+            | Self::NamespacedName
+            | Self::FullName
+            | Self::HeadlessName
+            | Self::NodePorts
+            | Self::NodePortsWithoutBackend
+            | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
+            | Self::OwnNodePort => true,
+            Self::Pods
+            | Self::PodsOnSameNode
+            | Self::PodsOnOtherNodes
+            | Self::Port80OnOtherNodes
+            | Self::PodsBehindService
+            | Self::PodsWithLongPayload
+            | Self::SourceSeenByPods
+            | Self::Nodes
+            | Self::OtherNodes
+            | Self::OwnNode
+            | Self::Itself
+            | Self::ItselfByService
+            | Self::Alias
+            | Self::LoadBalancer
+            | Self::Metadata
+            | Self::OutsideNames
+            | Self::OutsideAddresses => false,
+        }
     }
 
     /// Whether a fixture has the Service that it takes, if it takes one.
@@ -144,7 +153,11 @@ impl Target {
             Self::LoadBalancer => FixtureName::LOAD_BALANCER.leads_to() == Some(name),
             Self::Alias => name == FixtureName::WIN_WEBSERVER,
             Self::HeadlessName => name.services(is_headless) > 0,
-            _ if self.is_of_node_ports() => name.services(|spec| spec["type"] == "NodePort") > 0,
+            Self::NodePorts
+            | Self::NodePortsWithoutBackend
+            | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
+            | Self::OwnNodePort => name.services(|spec| spec["type"] == "NodePort") > 0,
             _ if self.is_of_a_service() || self == Self::PodsBehindService => {
                 name.services(|spec| !is_headless(spec)) > 0
             }
