@@ -95,7 +95,7 @@ pub fn bound(text: &mut String, limit: usize) -> bool {
     true
 }
 
-/// The same of a text that is given away.
+/// Like [`bound`], for an owned text.
 pub(crate) fn bounded(mut text: String, limit: usize) -> String {
     bound(&mut text, limit);
     text

@@ -25,13 +25,26 @@ pub enum PatternError {
     Bracket,
 }
 
-/// What may follow a claim's id in the id of a check: its first character, its last, and those that it cannot hold.
-type Part = (char, Option<char>, &'static str);
+/// What may follow a claim's id in the id of a check.
+struct Part {
+    begins: char,
+    ends: Option<char>,
+    /// The characters that it cannot hold.
+    foreign: &'static str,
+}
 
 /// `/` and the name of a case.
-const NAME: Part = ('/', None, "/[],=");
+const NAME: Part = Part {
+    begins: '/',
+    ends: None,
+    foreign: "/[],=",
+};
 /// The values of a point, in brackets.
-const POINT: Part = ('[', Some(']'), "/[]");
+const POINT: Part = Part {
+    begins: '[',
+    ends: Some(']'),
+    foreign: "/[]",
+};
 
 impl Pattern {
     /// The most characters of a pattern.
@@ -104,15 +117,15 @@ impl Pattern {
     /// Whether a name with this beginning and then these parts can match.
     fn ends(&self, begins: &str, parts: &[Part]) -> bool {
         let mut places = self.places(begins);
-        for &(before, after, foreign) in parts {
-            self.read(&mut places, before);
+        for part in parts {
+            self.read(&mut places, part.begins);
             // A part has any characters or none: it may pass each literal that it can hold
             for place in 0..self.0.len() {
                 let literal = char::from(self.0.as_bytes()[place]);
-                places[place + 1] |= places[place] && !foreign.contains(literal);
+                places[place + 1] |= places[place] && !part.foreign.contains(literal);
             }
-            if let Some(after) = after {
-                self.read(&mut places, after);
+            if let Some(last) = part.ends {
+                self.read(&mut places, last);
             }
         }
         places.last() == Some(&true)

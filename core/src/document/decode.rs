@@ -40,7 +40,7 @@ impl<'f> Decoder<'f> {
         self.found.push(problem);
     }
 
-    /// Notes the problem that keeps a node from being read.
+    /// Notes the problem that keeps a node from being read; returns `None`.
     pub fn fail<T>(
         &mut self,
         at: &Node,
@@ -49,6 +49,19 @@ impl<'f> Decoder<'f> {
     ) -> Option<T> {
         self.report(at, message, hint);
         None
+    }
+
+    /// What `read` makes of each item of a list that has some: an empty one would hold of anything, or of nothing.
+    pub fn some<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        read: impl Fn(&mut Self, &Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            return self.fail(node, format!("{what} must not be empty"), None);
+        }
+        self.each(node, what, read)
     }
 
     /// Notes that a node is of another kind than it must be.

@@ -28,7 +28,7 @@ pub use api::placement::{
     AIMED_AT, Ground, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
     PlacementExpectation, PlacementObservation, Said, Start, Whereabouts,
 };
-pub use api::preemption::{Preemption, PreemptionObservation, Preempts};
+pub use api::preemption::{Preemption, PreemptionExpectation, PreemptionObservation};
 pub use api::state::{ObservedPod, State, StateExpectation, StateObservation, StateQuery};
 pub use compare::{Comparison, Difference};
 pub use container::ending::Ending;

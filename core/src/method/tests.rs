@@ -597,7 +597,7 @@ fn tests() -> [(&'static str, Test); 13] {
             "preemption",
             Test::Preemption(Assertion {
                 query: (),
-                expectation: Preempts,
+                expectation: PreemptionExpectation,
             }),
         ),
         (

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::diagnosis::Diagnosis;
@@ -14,7 +15,7 @@ use crate::facts::Facts;
 use crate::fixture::FixtureKey;
 use crate::method::{Comparison, ObservationError, ReadyFixture, Reply, VantageKey};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
-use crate::suite::When;
+use crate::suite::{Condition, When};
 use crate::verdict::{Conclusion, Documented, Role, Verdict};
 
 /// The version of the record's schema; a reader accepts this version only.
@@ -194,8 +195,10 @@ pub struct PlannedCheck {
 /// Reads the conditions that this version knows: a newer one may write others, and no verdict depends on them.
 fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<When>, D::Error> {
     let written = Vec::<serde_json::Value>::deserialize(deserializer)?;
-    let known = written.into_iter().map(serde_json::from_value);
-    Ok(known.filter_map(Result::ok).collect())
+    let is_known = |when: &serde_json::Value| Condition::deserialize(&when["condition"]).is_ok();
+    let known = written.into_iter().filter(is_known);
+    let known = known.map(|when| serde_json::from_value(when).map_err(D::Error::custom));
+    known.collect()
 }
 
 /// An object of the cluster.

@@ -76,22 +76,28 @@ fn read_expectation(
         "at-least" => decoder
             .count(node, "`at-least`")
             .map(FactExpectation::AtLeast),
-        "supported" => {
-            rules(decoder, node, "`supported`", read_support).map(FactExpectation::Supported)
-        }
-        "runtime" => rules(decoder, node, "`runtime`", read_runtime).map(FactExpectation::Runtime),
-        "skew" => rules(decoder, node, "`skew`", read_skew).map(FactExpectation::Skew),
-        "tainted" => rules(decoder, node, "`tainted`", read_taint).map(FactExpectation::Tainted),
+        "supported" => decoder
+            .some(node, "`supported`", read_support)
+            .map(FactExpectation::Supported),
+        "runtime" => decoder
+            .some(node, "`runtime`", read_runtime)
+            .map(FactExpectation::Runtime),
+        "skew" => decoder
+            .some(node, "`skew`", read_skew)
+            .map(FactExpectation::Skew),
+        "tainted" => decoder
+            .some(node, "`tainted`", read_taint)
+            .map(FactExpectation::Tainted),
         "reserved" => read_reserved(decoder, node),
         "lowered" => texts(decoder, node, "`lowered`").map(FactExpectation::Lowered),
         "present" => nothing(decoder, node, "`present`").map(|()| FactExpectation::Present),
-        "runs-on-build" => {
-            rules(decoder, node, "`runs-on-build`", read_image).map(FactExpectation::RunsOnBuild)
-        }
+        "runs-on-build" => decoder
+            .some(node, "`runs-on-build`", read_image)
+            .map(FactExpectation::RunsOnBuild),
         "ready" => nothing(decoder, node, "`ready`").map(|()| FactExpectation::Ready),
-        "not-broken-by" => {
-            rules(decoder, node, "`not-broken-by`", read_update).map(FactExpectation::NotBrokenBy)
-        }
+        "not-broken-by" => decoder
+            .some(node, "`not-broken-by`", read_update)
+            .map(FactExpectation::NotBrokenBy),
         "vxlan" => read_vxlan(decoder, node),
         "family" => decoder
             .member(node, "family", &["ipv4", "ipv6"])
@@ -111,38 +117,27 @@ fn nothing(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<()> {
 }
 
 fn texts(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Vec<String>> {
-    rules(decoder, node, what, |decoder, item| {
+    decoder.some(node, what, |decoder, item| {
         decoder.text(item, what).map(str::to_owned)
     })
-}
-
-/// Reads a list that must not be empty: an empty one would hold of anything, or of nothing.
-fn rules<'f, T>(
-    decoder: &mut Decoder<'f>,
-    node: &Node,
-    what: &str,
-    read: impl Fn(&mut Decoder<'f>, &Node) -> Option<T>,
-) -> Option<Vec<T>> {
-    if matches!(&node.value, Value::List(items) if items.is_empty()) {
-        return decoder.fail(node, format!("{what} must not be empty"), None);
-    }
-    decoder.each(node, what, read)
 }
 
 fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectation> {
     let read =
         |decoder: &mut Decoder<'_>, node: &Node| decoder.member(node, "label", NodeLabel::ALL);
-    rules(decoder, node, "`labels-agree`", read).map(FactExpectation::LabelsAgree)
+    decoder
+        .some(node, "`labels-agree`", read)
+        .map(FactExpectation::LabelsAgree)
 }
 
 fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
     let mut fields = decoder.fields(node, "a rule of `supported`")?;
     let kubernetes = fields.range(decoder, "kubernetes");
     let builds = fields.read(decoder, "builds", |decoder, node| {
-        rules(decoder, node, "`builds`", read_build)
+        decoder.some(node, "`builds`", read_build)
     });
     let open = fields.or(decoder, "open", Vec::new(), |decoder, node| {
-        rules(decoder, node, "`open`", read_build)
+        decoder.some(node, "`open`", read_build)
     });
     let reason = fields.or(decoder, "reason", String::new(), |decoder, node| {
         decoder.text(node, "`reason`").map(str::to_owned)
@@ -196,7 +191,7 @@ fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintRule> {
     let key = fields.text(decoder, "key");
     let value = fields.text(decoder, "value");
     let effects = fields.read(decoder, "effects", |decoder, node| {
-        rules(decoder, node, "`effects`", |decoder, node| {
+        decoder.some(node, "`effects`", |decoder, node| {
             let word = decoder.member(node, "effect", &KEEPING_AWAY)?;
             Some(word.to_owned())
         })

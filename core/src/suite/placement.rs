@@ -1,7 +1,7 @@
 //! Assertions about placement and preemption, from YAML.
 
 use crate::document::{Decoder, Node};
-use crate::method::{Ground, Hindrance, PlacedPod, PlacementExpectation, Preempts};
+use crate::method::{Ground, Hindrance, PlacedPod, PlacementExpectation, PreemptionExpectation};
 
 pub(super) fn read_placement_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacedPod> {
     let mut fields = decoder.fields(node, "a placement `ask`")?;
@@ -43,8 +43,11 @@ pub(super) fn read_preemption_query(decoder: &mut Decoder<'_>, node: &Node) -> O
     Some(())
 }
 
-pub(super) fn read_preemption(decoder: &mut Decoder<'_>, node: &Node) -> Option<Preempts> {
+pub(super) fn read_preemption(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<PreemptionExpectation> {
     let entry = decoder.tagged(node, "expectation", &["preempts"])?;
     decoder.fields(&entry.node, "`preempts`")?.finish(decoder);
-    Some(Preempts)
+    Some(PreemptionExpectation)
 }

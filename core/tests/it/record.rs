@@ -361,6 +361,12 @@ fn a_condition_that_only_a_newer_version_knows_is_left_out() {
     let view = read(text.as_bytes()).expect("a record");
     let plan: Vec<_> = view.checks.values().map(|it| &it.planned).collect();
     assert_eq!(plan, [&check]);
+    let torn = r#"{"condition":"passes-on-other-nodes"}"#;
+    let torn = read(recorder.text().replace(known, torn).as_bytes());
+    assert!(
+        matches!(torn, Err(RecordError::Malformed { line: 2, .. })),
+        "{torn:?}"
+    );
 }
 
 #[test]

@@ -124,8 +124,10 @@ pub(crate) fn on_signals() -> Result<Signals, CliError> {
     let inner = [halt.clone(), cut.clone()];
     tokio::spawn(async move {
         for token in inner {
-            // Each signal is a change, whatever it asks for
-            let _ = signals.changed().await;
+            // Signals that come together count as one
+            if signals.changed().await.is_err() {
+                return;
+            }
             token.cancel();
         }
     });

@@ -18,9 +18,9 @@ use crate::text::printable;
 
 /// The scheduler removes the pod with the lower priority.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Preempts;
+pub struct PreemptionExpectation;
 
-impl fmt::Display for Preempts {
+impl fmt::Display for PreemptionExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the pod of lower priority is preempted")
     }
@@ -43,7 +43,7 @@ pub enum Preemption {}
 
 impl Method for Preemption {
     type Query = ();
-    type Expectation = Preempts;
+    type Expectation = PreemptionExpectation;
     type Observation = PreemptionObservation;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Preemption;
@@ -61,14 +61,17 @@ impl Method for Preemption {
             .into()
     }
 
-    fn traits((): &(), _: &Preempts) -> Traits {
+    fn traits((): &(), _: &PreemptionExpectation) -> Traits {
         Traits {
             converges: true,
             ..Traits::default()
         }
     }
 
-    fn compare(expectation: &Preempts, seen: &PreemptionObservation) -> Result<Comparison> {
+    fn compare(
+        expectation: &PreemptionExpectation,
+        seen: &PreemptionObservation,
+    ) -> Result<Comparison> {
         let difference = |seen: &String| Difference::between(expectation, seen.clone());
         match (&seen.preempted, &seen.refused) {
             (Some(words), _) => Ok(Comparison::Met(difference(words))),
@@ -150,7 +153,7 @@ mod tests {
         let reply = Reply::Api(ApiReply { status: 200, body });
         let seen = Preemption::prepare(&(), &at).and_then(|prepared| prepared.read(&reply));
         let seen = seen.expect("read");
-        match Preemption::compare(&Preempts, &seen) {
+        match Preemption::compare(&PreemptionExpectation, &seen) {
             Ok(Comparison::Met(_)) => "met",
             Ok(Comparison::NotMet(_)) => "not-met",
             Ok(_) => "else",
@@ -191,6 +194,6 @@ mod tests {
     #[test]
     fn what_is_expected_has_words() {
         let words = "the pod of lower priority is preempted";
-        assert_eq!(Preempts.to_string(), words);
+        assert_eq!(PreemptionExpectation.to_string(), words);
     }
 }

@@ -40,29 +40,29 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
         decoder.member(node, "side", Side::VARIANTS)
     });
     let shown_by = fields.read(decoder, "shown_by", |decoder, node| {
-        not_empty(decoder, node, "`shown_by`", read_pattern)
+        decoder.some(node, "`shown_by`", read_pattern)
     });
     let words = fields.or(decoder, "words", Vec::new(), |decoder, node| {
-        not_empty(decoder, node, "`words`", read_word)
+        decoder.some(node, "`words`", read_word)
     });
     let evidence = fields.or(decoder, "evidence", Vec::new(), |decoder, node| {
-        not_empty(decoder, node, "`evidence`", read_word)
+        decoder.some(node, "`evidence`", read_word)
     });
     let from_windows = fields.or(decoder, "from_windows", false, |decoder, node| {
         decoder.flag(node, "`from_windows`")
     });
     let explains = fields.or(decoder, "explains", Vec::new(), |decoder, node| {
-        not_empty(decoder, node, "`explains`", read_pattern)
+        decoder.some(node, "`explains`", read_pattern)
     });
     // Without any it explains no check that fails
     let explains_failed = fields.maybe(decoder, "explains_failed", |decoder, node| {
         decoder.each(node, "`explains_failed`", read_pattern)
     });
     let unless = fields.or(decoder, "unless", Vec::new(), |decoder, node| {
-        not_empty(decoder, node, "`unless`", read_pattern)
+        decoder.some(node, "`unless`", read_pattern)
     });
     let beside = fields.or(decoder, "beside", Vec::new(), |decoder, node| {
-        not_empty(decoder, node, "`beside`", read_beside)
+        decoder.some(node, "`beside`", read_beside)
     });
     let look = fields.text(decoder, "look");
     let link = fields.maybe(decoder, "link", |decoder, node| {
@@ -98,29 +98,13 @@ fn read_beside(decoder: &mut Decoder<'_>, node: &Node) -> Option<Beside> {
     })
 }
 
-/// What `read` makes of each item of a list that has some.
-fn not_empty<T>(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-    what: &str,
-    read: impl Fn(&mut Decoder<'_>, &Node) -> Option<T>,
-) -> Option<Vec<T>> {
-    let items = decoder.each(node, what, read)?;
-    if items.is_empty() {
-        decoder.report(node, format!("{what} must not be empty"), None);
-        return None;
-    }
-    Some(items)
-}
-
 fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
     let text = decoder.text(node, "a pattern")?;
     match Pattern::parse(text) {
         Ok(pattern) => Some(pattern),
         Err(error) => {
             let message = format!("`{text}` is not a pattern of checks");
-            decoder.report(node, message, Some(error.to_string()));
-            None
+            decoder.fail(node, message, Some(error.to_string()))
         }
     }
 }
@@ -131,8 +115,7 @@ fn read_word(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     let lower = text.to_lowercase();
     if text != lower {
         let message = format!("`{text}` is in no text: all texts are compared in lower case");
-        decoder.report(node, message, Some(format!("write `{lower}`")));
-        return None;
+        return decoder.fail(node, message, Some(format!("write `{lower}`")));
     }
     Some(lower)
 }

@@ -15,8 +15,9 @@ use crate::text::{counted, printable};
 
 /// Lines of one change in short; more are counted.
 const LINES: usize = 15;
-/// The most checks that are named since they took longer, and by how much one has to.
+/// The most checks that are named because they took longer.
 const SLOWER: usize = 5;
+/// How much longer one of them took at least, in milliseconds.
 const LEAST_MS: u64 = 1_000;
 
 /// Renders a comparison for a terminal of `width` columns; the last line counts the changes. Foreign text comes out

@@ -78,6 +78,10 @@ impl<'v> Outcomes<'v> {
                 let others = sources.filter(|source| *source != here);
                 let planned = others.filter_map(|source| came_to(own, source));
                 let known: Vec<_> = planned.collect::<Option<_>>()?;
+                let unclear = |came_to: &CameTo| *came_to == CameTo::Fails(None);
+                if expected != CameTo::Passes && (unclear(&expected) || known.iter().any(unclear)) {
+                    return known.contains(&CameTo::Passes).then_some(false);
+                }
                 (!known.is_empty()).then(|| known.iter().all(|came_to| *came_to == expected))
             }
             Condition::PassesOnOtherNodes => {
@@ -95,6 +99,12 @@ fn step(reason: &Reason) -> Option<&'static str> {
     let Reason::Seen(difference) = reason else {
         return None;
     };
+    let is_status = |word: &str| word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((word, _)) = difference.seen.split_once(" with ")
+        && is_status(word)
+    {
+        return Some("answer");
+    }
     let (word, _) = difference.seen.split_once(": ")?;
     let class = FailureClass::ALL
         .iter()
@@ -191,7 +201,7 @@ mod tests {
     /// A run with a check of each claim, at a point, with a verdict; the first has the hint and the conditions.
     fn next(hint: &str, when: &[When], checks: &[(&str, Point, Verdict)]) -> String {
         let checks = checks.iter().cloned();
-        let checks: Vec<_> = checks.map(|check| (check, "none")).collect();
+        let checks: Vec<_> = checks.map(|check| (check, "timeout: none")).collect();
         next_of(hint, when, &checks)
     }
 
@@ -349,13 +359,18 @@ mod tests {
         for (own, other) in [
             (unnamed, unnamed),
             (late, refused),
-            ("200 with `a`", "none"),
+            ("404 with `a`", "wrong-answer: b"),
         ] {
             let everywhere = "Look. It fails from everywhere: see the DNS.";
             assert_eq!(of(own, other), everywhere, "{own}, {other}");
         }
-        for (own, other) in [(unnamed, late), (late, unnamed), (late, "http-status: 404")] {
+        for (own, other) in [(unnamed, late), (late, unnamed), (late, "404 with `a`")] {
             assert_eq!(of(own, other), "Look.", "{own}, {other}");
+        }
+        let unclear = "1 of 2 otherwise; http://a/: timeout: curl: (28) timed out";
+        for (own, other) in [(unclear, late), (late, unclear), (unclear, unclear)] {
+            let unknown = "Look. If it fails from everywhere, see the DNS.";
+            assert_eq!(of(own, other), unknown, "{own}, {other}");
         }
     }
 

@@ -51,6 +51,7 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
         .values()
         .any(|check| check.planned.point.node.is_some());
     let mut observed = BTreeMap::<&PoolName, Nodes<'_>>::new();
+    let mut from_any = BTreeSet::new();
     for check in view.checks.values() {
         let point = &check.planned.point;
         let Some((name, pool)) = point
@@ -66,6 +67,7 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
             (None, ..) => None,
         };
         let is_known = check.verdict().is_some_and(Verdict::is_conclusive);
+        from_any.extend((is_known && node.is_none()).then_some(name));
         if let Some(node) = node {
             let nodes = observed.entry(name).or_default();
             nodes.known.extend(is_known.then_some(node));
@@ -75,9 +77,10 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
             }
         }
     }
-    // A run that was killed before it observed from any node of a pool tells nothing of them
-    let is_told = |nodes: &Nodes<'_>| view.ended.is_some() || !nodes.known.is_empty();
-    let told = observed.into_iter().filter(|(_, nodes)| is_told(nodes));
+    // Of the nodes of a pool nothing is known where the run was killed before, or observed from any of them alone
+    let untold = |name| view.ended.is_none() || from_any.contains(name);
+    let told = observed.into_iter();
+    let told = told.filter(|(name, nodes)| !nodes.known.is_empty() || !untold(*name));
     let texts = told.flat_map(|(name, nodes)| {
         let pool = &pools[name];
         let total = pool.total();

@@ -20,7 +20,7 @@ use world::World;
 
 const VARIABLE: &str = "WINCONFORM_REAL_NODE_KUBECONFIG";
 
-/// How many pods are compared at once: with all of them hooks and probes of the real node take seconds.
+/// How many pods are compared at once: more slow the hooks and probes of the real node down to seconds.
 const AT_ONCE: usize = 35;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,13 +159,7 @@ impl World {
         };
         let ((real, is), simulated) = join(real, simulated).await;
         if !is {
-            return (
-                vec![unlike(
-                    &case.name,
-                    &format!("{} does not settle", case.name),
-                )],
-                0,
-            );
+            return (vec![unlike(&case.name, "it does not settle")], 0);
         }
         let mut changed = self.changed.clone();
         let deadline = Instant::now() + SETTLING;
@@ -393,7 +387,7 @@ async fn past(limit: Duration) {
 fn unlike(case: &str, why: &str) -> Difference {
     Difference {
         case: case.to_owned(),
-        at: format!("the real pod: {why}"),
+        at: format!("the real pod {case}: {why}"),
         real: None,
         simulated: None,
     }

@@ -18,9 +18,10 @@ pub(crate) struct Kubeconfig {
     folder: Option<TempDir>,
 }
 
-/// The kubeconfig of the served cluster; dropping it removes the file.
+/// The kubeconfig of the served cluster; dropping it removes the file, unless somebody has written another one.
 pub(crate) struct Filled {
     pub(crate) path: PathBuf,
+    text: String,
     _folder: Option<TempDir>,
 }
 
@@ -36,7 +37,9 @@ impl Kubeconfig {
         };
         let created = match fs::symlink_metadata(&path) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => Builder::new().make_in(path.parent().unwrap_or(&path), new_file),
+            Err(_) => Builder::new()
+                .prefix(".winconform-")
+                .make_in(path.parent().unwrap_or(&path), new_file),
         };
         let draft = created.map_err(|error| not_new(&path, &error))?;
         Ok(Self {
@@ -54,10 +57,17 @@ impl Kubeconfig {
             source,
         })?;
         // A file that has come since keeps its place
-        let there = self.draft.persist_noclobber(&self.path);
+        let there = match self.draft.persist_noclobber(&self.path) {
+            // Not all file systems have links
+            Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => {
+                failed.file.persist(&self.path)
+            }
+            there => there,
+        };
         there.map_err(|failed| not_new(&self.path, &failed.error))?;
         Ok(Filled {
             path: self.path,
+            text: text.to_owned(),
             _folder: self.folder,
         })
     }
@@ -65,7 +75,9 @@ impl Kubeconfig {
 
 impl Drop for Filled {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if fs::read(&self.path).is_ok_and(|text| text == self.text.as_bytes()) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

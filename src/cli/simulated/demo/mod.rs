@@ -147,7 +147,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     if code == 0 && !met.is_empty() {
         let faults: Vec<_> = met.iter().map(ToString::to_string).collect();
         screen.complain(&format!(
-            "No check failed for what was broken ({}).\n",
+            "Nothing counts against the cluster for what was broken ({}).\n",
             printable(&faults.join(", "))
         ));
     }
