@@ -135,7 +135,7 @@ fn of_nodes_that_are_each_observed_from_it_tells_which_and_how_many() {
 
 /// One that observes it although it is not ready.
 #[test]
-fn a_fixture_that_failed_broke_the_check_that_failed_with_it() {
+fn a_fixture_that_failed_breaks_no_check_that_fails_by_itself() {
     let point = runs::point_at(None);
     let check = runs::planned("pod.density", ClaimType::Capability, point, "pods start");
     let id = check.id.clone();
@@ -156,8 +156,8 @@ fn a_fixture_that_failed_broke_the_check_that_failed_with_it() {
         }));
     let view = recorder.push(runs::ended(Exit::NotConformant)).view();
     let text = rendered(&view, 100);
-    let broke = "    broke       1 check\n                pod.density[pool=windows-2022]\n";
-    assert!(text.contains(broke), "{text}");
+    let failed = "fixture-failed: no sandbox\n    evidence    record.jsonl, fixture win-webserver";
+    assert!(text.contains(failed), "{text}");
 }
 
 /// Nothing is known of the nodes, which is not that none of them works.

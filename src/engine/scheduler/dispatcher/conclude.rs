@@ -106,7 +106,7 @@ impl Dispatcher {
         state.end_repetition();
         if self.repeat.ends_with(self.repetition)
             || !state.is_worth_repeating()
-            || (is_of_a_snapshot(state) && state.was_conclusive())
+            || is_of_a_snapshot(state)
         {
             self.conclude(index);
         }
