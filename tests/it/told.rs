@@ -192,6 +192,12 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
     fs::copy(from, to).expect("copied");
     let both = stdout(&tool(&folder, &[], &["trend", "nights/3", "copies/1"]));
     assert!(both.starts_with("### winconform: 2 runs\n"), "{both}");
+    fs::create_dir(folder.path().join("copies/2")).expect("made");
+    let lacking = tool(&folder, &[], &["trend", "copies"]);
+    let left_out =
+        "left out: error: `copies/2` has no run: neither a record.jsonl nor a report.json";
+    assert!(stderr(&lacking).contains(left_out), "{}", stderr(&lacking));
+    assert!(stdout(&lacking).starts_with("### winconform: 1 run\n"));
     let none = tool(&folder, &[], &["trend", "."]);
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("has no run"), "{}", stderr(&none));

@@ -64,7 +64,7 @@ impl<'a, T: 'a> Prepared<'a, T> {
 }
 
 /// The replies, if their number is that of the requests.
-pub(super) fn of_each<'r, R>(replies: &'r [R], count: usize) -> Result<&'r [R]> {
+pub(super) fn of_each<R>(replies: &[R], count: usize) -> Result<&[R]> {
     if replies.len() == count {
         return Ok(replies);
     }

@@ -53,6 +53,11 @@ pub(super) fn report(path: &Path) -> Result<Report, CliError> {
 fn read(path: &Path) -> Result<(String, Report), CliError> {
     let files = [path.join(out::RECORD), path.join(out::REPORT)];
     let there = files.iter().find(|file| file.is_file());
+    if there.is_none() && path.is_dir() {
+        let shown = winconform_core::text::printable(&path.display().to_string());
+        let message = format!("`{shown}` has no run: neither a record.jsonl nor a report.json");
+        return Err(CliError::Usage(message));
+    }
     let path = there.map_or(path, std::path::PathBuf::as_path);
     let text = match path.extension().is_some_and(|ending| ending == "json") {
         true => {

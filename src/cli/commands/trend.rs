@@ -55,22 +55,22 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The folders of runs in a folder.
+/// The folders in a folder, of which some have a run: a night without one is not to go unseen.
 fn folders(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = std::fs::read_dir(path).map_err(unread(path))?;
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(unread(path))?;
     let folders = entries.into_iter().map(|entry| entry.path());
-    let mut folders: Vec<_> = folders.filter(|folder| has_run(folder)).collect();
+    let mut folders: Vec<_> = folders.filter(|folder| folder.is_dir()).collect();
     // Of runs that began at the same time the names tell which is first
     folders.sort();
-    match folders.is_empty() {
-        true => {
+    match folders.iter().any(|folder| has_run(folder)) {
+        false => {
             let shown = winconform_core::text::printable(&path.display().to_string());
             let message = format!(
                 "`{shown}` has no run: neither a record.jsonl or report.json, nor a folder with one"
             );
             Err(CliError::Usage(message))
         }
-        false => Ok(folders),
+        true => Ok(folders),
     }
 }
