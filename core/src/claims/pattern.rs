@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::{Decoder, Node};
+
 /// A pattern of names: `*` stands for any characters or none, `?` for one; brackets are brackets,
 /// as they are in the ids of checks.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -45,6 +47,18 @@ const POINT: Part = Part {
     ends: Some(']'),
     foreign: "/[]",
 };
+
+/// Reads a pattern; `what` names it in messages.
+pub(crate) fn read_pattern(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Pattern> {
+    let text = decoder.text(node, what)?;
+    match Pattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let message = format!("`{text}` is not a pattern of checks");
+            decoder.fail(node, message, Some(error.to_string()))
+        }
+    }
+}
 
 impl Pattern {
     /// The most characters of a pattern.

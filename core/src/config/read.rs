@@ -12,7 +12,7 @@ use super::profile::Profile;
 use super::waiver::Waiver;
 use super::written::{Written, WrittenDurations, WrittenFixtures, WrittenLimits};
 use super::{Config, Durations, Limits, images, nodes, outside};
-use crate::claims::Pattern;
+use crate::claims::{Pattern, read_pattern};
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
 use crate::text::is_dns_subdomain;
 
@@ -288,7 +288,7 @@ fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Placed<Wai
 
 fn read_waiver(decoder: &mut Decoder<'_>, node: &Node) -> Option<Waiver> {
     let mut fields = decoder.fields(node, "a waiver")?;
-    let check = fields.read(decoder, "check", read_pattern);
+    let check = fields.read(decoder, "check", read_waived);
     let reason = fields.text(decoder, "reason");
     let owner = fields.text(decoder, "owner");
     let expires = fields.read(decoder, "expires", read_date);
@@ -301,20 +301,14 @@ fn read_waiver(decoder: &mut Decoder<'_>, node: &Node) -> Option<Waiver> {
     })
 }
 
-fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
-    let text = decoder.text(node, "`check`")?;
-    match Pattern::parse(text) {
-        Ok(pattern) if pattern.is_everything() => {
-            let hint = "name the claim or the check that is known to fail".to_owned();
-            let message = format!("`{text}` would waive every failure");
-            decoder.fail(node, message, Some(hint))
-        }
-        Ok(pattern) => Some(pattern),
-        Err(error) => {
-            let message = format!("`{text}` is not a pattern of checks");
-            decoder.fail(node, message, Some(error.to_string()))
-        }
+fn read_waived(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
+    let pattern = read_pattern(decoder, node, "`check`")?;
+    if pattern.is_everything() {
+        let hint = "name the claim or the check that is known to fail".to_owned();
+        let message = format!("`{}` would waive every failure", pattern.as_str());
+        return decoder.fail(node, message, Some(hint));
     }
+    Some(pattern)
 }
 
 fn read_date(decoder: &mut Decoder<'_>, node: &Node) -> Option<Date> {

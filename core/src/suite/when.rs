@@ -98,8 +98,7 @@ pub(super) fn read_when(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Pl
     let read = decoder.each(node, "`when`", read_item)?;
     if read.is_empty() {
         let hint = "give it an item; or remove it, and give the case a `hint`".to_owned();
-        decoder.report(node, "`when` must not be empty", Some(hint));
-        return None;
+        return decoder.fail(node, "`when` must not be empty", Some(hint));
     }
     Some(read)
 }

@@ -3,7 +3,7 @@
 use strum::VariantArray as _;
 
 use super::catalogue::{Beside, Component, Rule, Side};
-use crate::claims::Pattern;
+use crate::claims::{Pattern, read_pattern};
 use crate::document::{Decoder, Diagnostics, Node, parse};
 
 /// The rules of a catalogue in their order, or all problems of its text; `file` names it in these.
@@ -40,7 +40,7 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
         decoder.member(node, "side", Side::VARIANTS)
     });
     let shown_by = fields.read(decoder, "shown_by", |decoder, node| {
-        decoder.some(node, "`shown_by`", read_pattern)
+        decoder.some(node, "`shown_by`", read_checks)
     });
     let words = fields.or(decoder, "words", Vec::new(), |decoder, node| {
         decoder.some(node, "`words`", read_word)
@@ -52,14 +52,14 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
         decoder.flag(node, "`from_windows`")
     });
     let explains = fields.or(decoder, "explains", Vec::new(), |decoder, node| {
-        decoder.some(node, "`explains`", read_pattern)
+        decoder.some(node, "`explains`", read_checks)
     });
     // Without any it explains no check that fails
     let explains_failed = fields.maybe(decoder, "explains_failed", |decoder, node| {
-        decoder.each(node, "`explains_failed`", read_pattern)
+        decoder.each(node, "`explains_failed`", read_checks)
     });
     let unless = fields.or(decoder, "unless", Vec::new(), |decoder, node| {
-        decoder.some(node, "`unless`", read_pattern)
+        decoder.some(node, "`unless`", read_checks)
     });
     let beside = fields.or(decoder, "beside", Vec::new(), |decoder, node| {
         decoder.some(node, "`beside`", read_beside)
@@ -89,7 +89,7 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
 
 fn read_beside(decoder: &mut Decoder<'_>, node: &Node) -> Option<Beside> {
     let mut fields = decoder.fields(node, "an item of `beside`")?;
-    let checks = fields.read(decoder, "checks", read_pattern);
+    let checks = fields.read(decoder, "checks", read_checks);
     let says = fields.text(decoder, "says");
     fields.finish(decoder);
     Some(Beside {
@@ -98,15 +98,8 @@ fn read_beside(decoder: &mut Decoder<'_>, node: &Node) -> Option<Beside> {
     })
 }
 
-fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
-    let text = decoder.text(node, "a pattern")?;
-    match Pattern::parse(text) {
-        Ok(pattern) => Some(pattern),
-        Err(error) => {
-            let message = format!("`{text}` is not a pattern of checks");
-            decoder.fail(node, message, Some(error.to_string()))
-        }
-    }
+fn read_checks(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
+    read_pattern(decoder, node, "a pattern")
 }
 
 /// A word that is searched for in texts of lower case.
