@@ -222,6 +222,13 @@ impl Check {
         assertions.flat_map(PlannedAssertion::depends_on)
     }
 
+    /// Whether it is observed in each repetition of a run: a run takes one snapshot, of which all would see the same.
+    pub fn repeats(&self) -> bool {
+        let mut needs = self.depends_on();
+        let of_snapshot = needs.any(|(key, _)| key.name.takes_a_snapshot());
+        matches!(self.disposition, Disposition::Observe) && !of_snapshot
+    }
+
     /// Its controls with their evaluations; `observed` has one for each assertion, its own first.
     pub fn controls<'l>(&'l self, observed: &[Evaluation<'l>]) -> Vec<ControlOutcome<'l>> {
         let controls = self.assertions.iter().zip(observed).skip(1);

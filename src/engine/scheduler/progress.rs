@@ -6,7 +6,7 @@ use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{Difference, ErrorKind, Test, Traits};
-use winconform_core::plan::{Check, Disposition};
+use winconform_core::plan::Check;
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
     Reason, Repeated, Scope, SkipReason, Verdict, conclude, is_news, judge, reason_for,
@@ -143,7 +143,7 @@ impl CheckState {
         let never_ready = self.repetitions.last().is_some_and(|last| {
             matches!(last.reason, Reason::Fixture { .. }) && !last.reason.is_of_a_change()
         });
-        matches!(self.check.disposition, Disposition::Observe) && !self.concluded && !never_ready
+        self.check.repeats() && !self.concluded && !never_ready
     }
 
     /// Whether the last repetition has a conclusive verdict.

@@ -1,23 +1,16 @@
 //! Ends rounds and attempts, and concludes checks.
 
-use winconform_core::fixture::Change;
 use winconform_core::plan::Disposition;
 use winconform_core::verdict::{Reason, SkipReason, Verdict, is_unconfirmed};
 
 use super::super::command::{AssertionIx, AssertionOutcome, Command};
-use super::super::progress::{CheckState, Stage};
+use super::super::progress::Stage;
 use super::super::repeat::Repeat;
 use super::Dispatcher;
 use super::states::FixtureState;
 
 /// The most attempts while another has to confirm an unexpected verdict, unless more are configured.
 const TO_CONFIRM: u32 = 4;
-
-/// Whether a check observes what is made of a snapshot: a run takes one, so that another repetition would read the same.
-fn is_of_a_snapshot(state: &CheckState) -> bool {
-    let mut keys = state.check.depends_on().map(|(key, _)| key);
-    keys.any(|key| key.name.changes().contains(&Change::Snapshot))
-}
 
 impl Dispatcher {
     pub(super) fn judge_round(&mut self, index: usize, outcomes: Vec<AssertionOutcome>) {
@@ -104,10 +97,7 @@ impl Dispatcher {
         self.fixtures_due = true;
         let state = &mut self.checks[index];
         state.end_repetition();
-        if self.repeat.ends_with(self.repetition)
-            || !state.is_worth_repeating()
-            || is_of_a_snapshot(state)
-        {
+        if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
             self.conclude(index);
         }
     }
