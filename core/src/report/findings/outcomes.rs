@@ -1,6 +1,6 @@
 //! What the checks of a run came to, for hints that depend on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::method::{FailureClass, SourceKind};
 use crate::plan::Point;
@@ -23,6 +23,16 @@ enum CameTo {
     Passes,
     /// At this step of a connection, if at one.
     Fails(Option<&'static str>),
+}
+
+impl CameTo {
+    /// The step at which it failed, if that is known.
+    fn step(self) -> Option<&'static str> {
+        match self {
+            Self::Passes => None,
+            Self::Fails(step) => step,
+        }
+    }
 }
 
 impl<'v> Outcomes<'v> {
@@ -70,19 +80,23 @@ impl<'v> Outcomes<'v> {
             }
             Condition::FailsFrom(source) if here != Some(*source) => Some(false),
             Condition::FailsFrom(_) | Condition::FailsFromEverywhere => {
-                let expected = match condition {
-                    Condition::FailsFromEverywhere => came_to(own, here)??,
-                    _ => CameTo::Passes,
-                };
                 let sources = SourceKind::ALL.iter().copied().map(Some);
                 let others = sources.filter(|source| *source != here);
                 let planned = others.filter_map(|source| came_to(own, source));
                 let known: Vec<_> = planned.collect::<Option<_>>()?;
-                let unclear = |came_to: &CameTo| *came_to == CameTo::Fails(None);
-                if expected != CameTo::Passes && (unclear(&expected) || known.iter().any(unclear)) {
-                    return known.contains(&CameTo::Passes).then_some(false);
+                if known.is_empty() {
+                    return None;
                 }
-                (!known.is_empty()).then(|| known.iter().all(|came_to| *came_to == expected))
+                let passes = |came_to: &CameTo| *came_to == CameTo::Passes;
+                match condition {
+                    Condition::FailsFrom(_) => Some(known.iter().all(passes)),
+                    _ if known.iter().any(passes) => Some(false),
+                    _ => {
+                        let all = known.into_iter().chain(came_to(own, here)?);
+                        let steps: BTreeSet<_> = all.map(CameTo::step).collect::<Option<_>>()?;
+                        Some(steps.len() == 1)
+                    }
+                }
             }
             Condition::PassesOnOtherNodes => {
                 let (well, badly) = *self.nodes.get(&(own, without_node(&failed.point)))?;

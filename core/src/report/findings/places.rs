@@ -77,10 +77,10 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
             }
         }
     }
-    // Of the nodes of a pool nothing is known where the run was killed before, or observed from any of them alone
-    let untold = |name| view.ended.is_none() || from_any.contains(name);
+    // That none is known tells nothing where the run was killed before, or observed from some node or other
+    let tells = |name| view.ended.is_some() && !from_any.contains(name);
     let told = observed.into_iter();
-    let told = told.filter(|(name, nodes)| !nodes.known.is_empty() || !untold(*name));
+    let told = told.filter(|(name, nodes)| !nodes.known.is_empty() || tells(*name));
     let texts = told.flat_map(|(name, nodes)| {
         let pool = &pools[name];
         let total = pool.total();
