@@ -110,13 +110,16 @@ impl Slot<'_> {
             () = hook => true,
             () = &mut out_of_time => false,
         };
-        let waits = self.role == Role::Sidecar && stop.grace.is_none();
+        let turn = async {
+            if self.role == Role::Sidecar && stop.grace.is_none() {
+                self.turn().await;
+            }
+        };
         let in_time = hooked
             && tokio::select! {
                 biased;
-                () = self.turn(), if waits => true,
-                () = &mut out_of_time, if waits => false,
-                else => true,
+                () = turn => true,
+                () = &mut out_of_time => false,
             };
         let shared = run.pod.spec.as_ref().is_some_and(|spec| {
             spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
