@@ -1,6 +1,6 @@
 //! `winconform diff`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use winconform_core::report::diff::{Diff, Gate, Report, render};
 use winconform_core::report::json;
@@ -33,9 +33,20 @@ pub(crate) fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
 
 /// Whether a folder is that of a run's reports.
 pub(super) fn has_run(folder: &Path) -> bool {
-    [out::RECORD, out::REPORT]
-        .iter()
-        .any(|name| folder.join(name).is_file())
+    file_of(folder).is_some()
+}
+
+/// The record of the run in a folder, or else its report.
+fn file_of(folder: &Path) -> Option<PathBuf> {
+    let files = [out::RECORD, out::REPORT].map(|name| folder.join(name));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// The error for a folder without a run; `nor` goes on with what else it lacks.
+pub(super) fn lacks_run(folder: &Path, nor: &str) -> CliError {
+    let shown = winconform_core::text::printable(&folder.display().to_string());
+    let message = format!("`{shown}` has no run: neither a record.jsonl nor a report.json{nor}");
+    CliError::Usage(message)
 }
 
 /// The `report.json` of the run that another one is to be compared with, if it is with one.
@@ -51,14 +62,11 @@ pub(super) fn report(path: &Path) -> Result<Report, CliError> {
 
 /// The report of a run and its text, from its record where that is there.
 fn read(path: &Path) -> Result<(String, Report), CliError> {
-    let files = [path.join(out::RECORD), path.join(out::REPORT)];
-    let there = files.iter().find(|file| file.is_file());
+    let there = file_of(path);
     if there.is_none() && path.is_dir() {
-        let shown = winconform_core::text::printable(&path.display().to_string());
-        let message = format!("`{shown}` has no run: neither a record.jsonl nor a report.json");
-        return Err(CliError::Usage(message));
+        return Err(lacks_run(path, ""));
     }
-    let path = there.map_or(path, std::path::PathBuf::as_path);
+    let path = there.as_deref().unwrap_or(path);
     let text = match path.extension().is_some_and(|ending| ending == "json") {
         true => {
             length(path)?;

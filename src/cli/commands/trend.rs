@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use winconform_core::report::diff::Trend;
 
-use super::diff::{has_run, report};
+use super::diff::{has_run, lacks_run, report};
 use crate::cli::args::{TrendArgs, TrendFormat};
 use crate::cli::error::CliError;
 use crate::cli::out;
@@ -64,13 +64,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     // Of runs that began at the same time the names tell which is first
     folders.sort();
     match folders.iter().any(|folder| has_run(folder)) {
-        false => {
-            let shown = winconform_core::text::printable(&path.display().to_string());
-            let message = format!(
-                "`{shown}` has no run: neither a record.jsonl or report.json, nor a folder with one"
-            );
-            Err(CliError::Usage(message))
-        }
         true => Ok(folders),
+        false => Err(lacks_run(path, ", nor a folder with one")),
     }
 }
