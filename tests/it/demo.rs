@@ -367,6 +367,17 @@ fn a_served_cluster_is_run_against_and_leaves_nothing() {
 }
 
 #[test]
+fn a_kubeconfig_that_somebody_else_wrote_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kubeconfig");
+    let mut served = Served::start(&["--kubeconfig", path.to_str().expect("UTF-8")]);
+    fs::write(&path, "mine").expect("it is written");
+    signal(&served.child, "TERM");
+    assert_eq!(served.child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).expect("it stays"), "mine");
+}
+
+#[test]
 fn a_served_cluster_is_broken_as_it_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let mine = folder.path().join("mine");
