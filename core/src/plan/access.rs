@@ -316,12 +316,12 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
             addresses: vec![address],
             restarts: 0,
         }],
+        changes: Vec::new(),
         domain: Some("*".to_owned()),
         balancer: Some(Balancer {
             at: address.to_string(),
             short_cut: true,
         }),
-        changes: Vec::new(),
         second: None,
         second_broken: None,
     };
