@@ -93,6 +93,7 @@ fn cause(cause: &Cause<'_>) -> Value {
         "scope": <&str>::from(cause.scope),
         "says": cause.says,
         "works": cause.beside,
+        "certainty": cause.certainty(),
         "likely": cause.likely,
         "evidence": cause.evidence,
         "look": cause.look,

@@ -127,6 +127,9 @@ pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
     let is_right = causes.first().is_some_and(|first| {
         truths.any(|truth| is_same(view, first, truth)) && names(&first.says, row)
     });
+    if let Some(first) = causes.first().filter(|first| is_right && !first.is_likely) {
+        return Err(format!("NOTLIKELY {}", first.says));
+    }
     match (is_right, &row.mistaken) {
         (true, None) | (false, Some(_)) => Ok(()),
         (true, Some(mistaken)) => Err(format!("is not mistaken: {}", mistaken.because)),

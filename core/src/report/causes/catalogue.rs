@@ -77,8 +77,12 @@ pub(super) struct Rule {
     pub(super) from_windows: bool,
     /// Checks that also fail because of it, and do not show it.
     pub(super) explains: Vec<Pattern>,
+    /// The same, if they observe from there.
+    pub(super) explains_from: Vec<Pattern>,
     /// Of checks that fail, those that it explains, where these are not all of them.
     pub(super) explains_failed: Option<Vec<Pattern>>,
+    /// Whether it is what is left where nothing else fits: it names the claims, and each has a place of its own.
+    pub(super) guess: bool,
     /// Checks that contradict it if they fail in the same place.
     pub(super) unless: Vec<Pattern>,
     /// What holds beside it, for each pattern of checks of which some pass in the same place, and none fails.

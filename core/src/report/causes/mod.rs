@@ -1,8 +1,9 @@
 //! Causes: what the checks that are in trouble have in common. A pure function of the record, passes included.
 //!
 //! The catalogue is gone through in its order; each rule takes the checks that show it and that no rule before has
-//! taken, finds the place that covers them, and takes there what it explains. The evidence that was collected after
-//! failures decides nothing: its most telling line is shown beside the cause.
+//! taken, finds the place that covers them, and takes there what it explains. A cause is likely, unless a check that
+//! would show it passes in its place, or nothing but its claims is known: then the run is consistent with it. The
+//! evidence that was collected after failures decides nothing: its most telling line is shown beside the cause.
 
 mod catalogue;
 mod evidence;
@@ -14,8 +15,8 @@ use std::collections::BTreeSet;
 
 pub use catalogue::Component;
 use catalogue::{CATALOGUE, Rule, Side};
-use place::Place;
 pub use place::Scope;
+use place::{Others, Place};
 use trouble::{All, Seen};
 
 use crate::claims::Pattern;
@@ -37,6 +38,8 @@ pub struct Cause<'v> {
     pub says: String,
     /// What works beside it; empty where nothing tells. Printable.
     pub beside: String,
+    /// Whether it is likely; otherwise the run is only consistent with it.
+    pub is_likely: bool,
     /// The component in words.
     pub likely: &'static str,
     /// The most telling line of what the run collected after failures; empty where none tells. Printable.
@@ -48,12 +51,23 @@ pub struct Cause<'v> {
     pub checks: Vec<&'v CheckView>,
 }
 
+impl Cause<'_> {
+    /// How sure it is, as the start of what names the component.
+    pub fn certainty(&self) -> &'static str {
+        match self.is_likely {
+            true => "likely",
+            false => "consistent with",
+        }
+    }
+}
+
 /// The likely causes of all checks that failed or could not be told, what explains failures first, then by the number
 /// of checks; and the checks that none of them explains.
 pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
     let pools = pools(view);
     let all = All::of(view, &pools);
     let mut open: Vec<&Seen<'_>> = all.troubles.iter().collect();
+    let mut taken: Vec<&Seen<'_>> = Vec::new();
     let mut causes = Vec::new();
     for rule in CATALOGUE.iter() {
         let fits = Fits::new(rule, &all);
@@ -62,13 +76,14 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
             .copied()
             .filter(|seen| fits.shows(seen))
             .collect();
-        for (place, shows) in fits.places(shows, &all, &pools) {
+        for (place, shows) in fits.places(shows, &taken, &all, &pools) {
             let any_fails = shows.iter().any(|seen| seen.fails());
             let (of_it, rest): (Vec<_>, Vec<_>) = open
                 .into_iter()
                 .partition(|seen| fits.explains(seen, &place, &shows, any_fails));
             open = rest;
             causes.push(fits.cause(&place, &of_it, &all, &pools));
+            taken.extend(of_it);
         }
     }
     causes.sort_by_key(|cause| {
@@ -85,6 +100,7 @@ struct Fits<'r> {
     /// The cases by which its cause shows, by their places.
     about: Vec<bool>,
     explained: Vec<bool>,
+    explained_from: Vec<bool>,
     /// Of checks that fail, where these are not the same.
     explained_failed: Option<Vec<bool>>,
     /// The pools in which something contradicts it.
@@ -104,6 +120,7 @@ impl<'r> Fits<'r> {
             rule,
             about: covers(&rule.shown_by),
             explained: covers(&rule.explains),
+            explained_from: covers(&rule.explains_from),
             explained_failed: rule.explains_failed.as_deref().map(covers),
             contradicted: against.flat_map(pools_of).collect(),
         }
@@ -123,30 +140,66 @@ impl<'r> Fits<'r> {
             && !self.contradicted.contains(&from_pool(seen))
     }
 
+    /// The checks that would show the cause by the same families of addresses as these do.
+    fn like<'s, 'v>(
+        &self,
+        shows: &[&Seen<'_>],
+        all: impl Iterator<Item = &'s Seen<'v>>,
+    ) -> Vec<&'s Seen<'v>>
+    where
+        'v: 's,
+    {
+        let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
+        let is_like = |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
+        all.filter(is_like).collect()
+    }
+
     /// Where the cause is, with the checks that show it there. What is not in the whole cluster may have a cause of its
-    /// own on Linux nodes, and one on Windows nodes.
+    /// own on Linux nodes, and one on Windows nodes; each claim of a guess is where it is.
     fn places<'s, 'v>(
         &self,
         shows: Vec<&'s Seen<'v>>,
+        taken: &[&'s Seen<'v>],
         all: &'s All<'v>,
         pools: &Pools,
     ) -> Vec<(Place, Vec<&'s Seen<'v>>)> {
-        if shows.is_empty() {
-            return Vec::new();
-        }
         let find = |shows: &[&Seen<'_>]| {
             let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
-            let contradicts =
-                |seen: &&Seen<'_>| self.about[seen.case] && families.contains(&seen.family());
-            let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
             let reaching = all
                 .reaching
                 .iter()
                 .filter(|_| self.rule.side == Side::Reach);
             let reaching = reaching.filter(|(family, _)| families.contains(family));
-            let reaching = reaching.map(|(_, end)| end).collect();
-            Place::find(self.rule.side, shows, &contradict, &reaching, pools)
+            let others = Others {
+                well: &self.like(shows, all.well.iter()),
+                taken: &self.like(shows, taken.iter().copied()),
+                reaching: reaching.map(|(_, end)| end).collect(),
+            };
+            Place::find(self.rule.side, shows, &others, pools)
         };
+        if self.rule.guess {
+            let mut places: Vec<(Place, Vec<_>)> = Vec::new();
+            let claims: BTreeSet<_> = shows.iter().map(|seen| claim(seen)).collect();
+            for one in claims {
+                let of_it: Vec<_> = shows
+                    .iter()
+                    .copied()
+                    .filter(|seen| claim(seen) == one)
+                    .collect();
+                let place = find(&of_it);
+                match places.iter_mut().find(|(other, _)| *other == place) {
+                    Some((_, shows)) => shows.extend(of_it),
+                    None => places.push((place, of_it)),
+                }
+            }
+            for (_, shows) in &mut places {
+                shows.sort_by_key(|seen| std::ptr::from_ref(*seen));
+            }
+            return places;
+        }
+        if shows.is_empty() {
+            return Vec::new();
+        }
         let place = find(&shows);
         let linux = PoolName::linux();
         let from_linux = |seen: &&Seen<'_>| from_pool(seen) == Some(&linux);
@@ -181,6 +234,7 @@ impl<'r> Fits<'r> {
             false => self.explained[seen.case],
         };
         explained && place.may_reach(seen)
+            || self.explained_from[seen.case] && place.may_reach_from(seen)
     }
 
     fn cause<'v>(
@@ -191,7 +245,20 @@ impl<'r> Fits<'r> {
         pools: &Pools,
     ) -> Cause<'v> {
         let rule = self.rule;
-        let shows = of_it.iter().filter(|seen| self.shows(seen));
+        let shows: Vec<_> = of_it
+            .iter()
+            .copied()
+            .filter(|seen| self.shows(seen))
+            .collect();
+        let like = self.like(&shows, all.well.iter());
+        let mut passes = like.iter().filter(|seen| is_pass(seen));
+        let contradicts = |seen: &&Seen<'_>| {
+            place.holds(rule.side, seen) && shows.iter().any(|one| one.case == seen.case)
+        };
+        let is_likely = !rule.guess && !passes.any(|seen| contradicts(seen));
+        let claims = shows.iter().filter(|_| rule.guess);
+        let claims = claims.map(|seen| claim(seen)).collect();
+        let shows = shows.iter();
         let families: BTreeSet<_> = shows.clone().map(|seen| seen.family()).collect();
         let family = match families.first() {
             Some(Some(family)) if families.len() == 1 => format!(" over {family}"),
@@ -210,8 +277,9 @@ impl<'r> Fits<'r> {
         Cause {
             component: rule.component,
             scope: place.scope(),
-            says: format!("{}{family} {}", rule.says, place.words()),
+            says: format!("{}{}{family} {}", rule.says, listed(&claims), place.words()),
             beside: self.works(place, of_it, all),
+            is_likely,
             likely: &rule.likely,
             evidence: all.evidence.telling(&rule.evidence, of_it, place),
             look: printable(&look),
@@ -224,7 +292,7 @@ impl<'r> Fits<'r> {
     fn works(&self, place: &Place, of_it: &[&Seen<'_>], all: &All<'_>) -> String {
         let there = place.pools();
         let is_in = |pool: &PoolName| there.as_ref().is_none_or(|pools| pools.contains(pool));
-        let passes = |seen: &&Seen<'_>| seen.check.verdict() == Some(Verdict::Pass);
+        let passes = |seen: &&Seen<'_>| is_pass(seen);
         let mut works = Vec::new();
         for beside in &self.rule.beside {
             let is_of_it = |seen: &Seen<'_>| beside.checks.covers(all.cases[seen.case]);
@@ -268,6 +336,25 @@ impl<'r> Fits<'r> {
 fn pools_of<'a>(seen: &'a Seen<'_>) -> impl Iterator<Item = Option<&'a PoolName>> {
     let to = seen.to.as_ref().map(|to| Some(&to.pool));
     std::iter::once(from_pool(seen)).chain(to)
+}
+
+fn claim<'v>(seen: &Seen<'v>) -> &'v str {
+    seen.check.planned.claim.as_str()
+}
+
+fn is_pass(seen: &Seen<'_>) -> bool {
+    seen.check.verdict() == Some(Verdict::Pass)
+}
+
+/// Claims in parentheses, if there are any.
+fn listed(claims: &BTreeSet<&str>) -> String {
+    let named: Vec<_> = claims.iter().take(NAMED).copied().collect();
+    let named = named.join(", ");
+    match claims.len() {
+        0 => String::new(),
+        count if count > NAMED => format!(" ({named} and {} more)", count - NAMED),
+        _ => format!(" ({named})"),
+    }
 }
 
 fn from_pool<'a>(seen: &'a Seen<'_>) -> Option<&'a PoolName> {

@@ -25,6 +25,15 @@ pub enum Scope {
     Path,
 }
 
+/// What is known beside the checks that show a cause: those that would show it as well.
+pub(super) struct Others<'a> {
+    pub(super) well: &'a [&'a Seen<'a>],
+    /// Those in trouble that causes before have taken.
+    pub(super) taken: &'a [&'a Seen<'a>],
+    /// Nodes from which pods on others are reached, for [`Side::Reach`].
+    pub(super) reaching: BTreeSet<&'a End>,
+}
+
 /// A part of a cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Place {
@@ -50,23 +59,21 @@ impl Place {
         }
     }
 
-    /// Where checks are in trouble that checks which are well do not contradict. `reaching` are nodes from which pods on
-    /// others are reached, for [`Side::Reach`].
+    /// Where checks are in trouble that checks which are well do not contradict.
     pub(super) fn find(
         side: Side,
         troubles: &[&Seen<'_>],
-        well: &[&Seen<'_>],
-        reaching: &BTreeSet<&End>,
+        others: &Others<'_>,
         pools: &Pools,
     ) -> Self {
-        let find = |side| Self::find(side, troubles, well, reaching, pools);
+        let find = |side| Self::find(side, troubles, others, pools);
         match side {
             Side::Cluster => Self::Cluster,
-            Side::From => Self::at(troubles, well, pools, |seen| seen.from.as_ref()),
-            Side::To => Self::at(troubles, well, pools, |seen| seen.to.as_ref()),
+            Side::From => Self::at(troubles, others, pools, |seen| seen.from.as_ref()),
+            Side::To => Self::at(troubles, others, pools, |seen| seen.to.as_ref()),
             Side::About => match shared(troubles, pools) {
                 Some(pool) => Self::of_pools([pool].into(), pools),
-                None => Self::at(troubles, well, pools, |seen| seen.about.as_ref()),
+                None => Self::at(troubles, others, pools, |seen| seen.about.as_ref()),
             },
             Side::Named => {
                 // `a, b, c and 7 more` names a few of many
@@ -96,14 +103,15 @@ impl Place {
                 }
             }
             Side::Way | Side::Reach => {
-                Self::way(troubles, well, reaching, pools).unwrap_or_else(|| find(Side::From))
+                Self::way(troubles, others, pools).unwrap_or_else(|| find(Side::From))
             }
         }
     }
 
+    /// What causes before have taken may be of this one, too, if it is on nodes of both systems; and otherwise need not.
     fn at(
         troubles: &[&Seen<'_>],
-        well: &[&Seen<'_>],
+        others: &Others<'_>,
         pools: &Pools,
         end: for<'a, 'b> fn(&'a Seen<'b>) -> Option<&'a End>,
     ) -> Self {
@@ -112,15 +120,24 @@ impl Place {
             let ends = ends.filter(|it| it.pool == *pool && it.node.is_some());
             ends.cloned().collect()
         };
-        let there: BTreeSet<_> = troubles
-            .iter()
-            .filter_map(|seen| end(seen))
-            .map(|it| it.pool.clone())
-            .collect();
+        let pools_of = |seen: &[&Seen<'_>]| -> BTreeSet<PoolName> {
+            let ends = seen.iter().filter_map(|seen| end(seen));
+            ends.map(|it| it.pool.clone()).collect()
+        };
+        let mut there = pools_of(troubles);
+        let is_of_both = there.len() > 1 && there.contains(&PoolName::linux());
+        let well = match is_of_both {
+            true => others.well.to_vec(),
+            false => [others.well, others.taken].concat(),
+        };
+        if is_of_both {
+            let taken = pools_of(others.taken);
+            there.extend(taken.difference(&pools_of(others.well)).cloned());
+        }
         let (mut whole, mut nodes) = (BTreeSet::new(), BTreeSet::new());
         for pool in there {
             let failed = nodes_of(troubles, &pool);
-            let passed = nodes_of(well, &pool);
+            let passed = nodes_of(&well, &pool);
             match failed.is_empty() || passed.is_subset(&failed) {
                 true => _ = whole.insert(pool),
                 false => nodes.extend(failed),
@@ -170,12 +187,8 @@ impl Place {
     }
 
     /// The way on which checks are in trouble, if they are on one.
-    fn way(
-        troubles: &[&Seen<'_>],
-        well: &[&Seen<'_>],
-        reaching: &BTreeSet<&End>,
-        pools: &Pools,
-    ) -> Option<Self> {
+    fn way(troubles: &[&Seen<'_>], others: &Others<'_>, pools: &Pools) -> Option<Self> {
+        let well = others.well;
         let failed = ways(troubles);
         if let Some(nodes) = common(troubles, well, pools) {
             // A node that others do not reach is at the end of their ways
@@ -183,7 +196,7 @@ impl Place {
                 |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|end| nodes.contains(end));
             let begun: Vec<_> = troubles.iter().filter(begins).copied().collect();
             let to: BTreeSet<_> = ways(&begun).into_iter().map(|(_, to)| to).collect();
-            let reach = nodes.iter().all(|end| reaching.contains(end));
+            let reach = nodes.iter().all(|end| others.reaching.contains(end));
             return Some(match reach && !to.is_empty() {
                 true => Self::Ways(nodes, to),
                 false => Self::Nodes(nodes),
@@ -205,9 +218,14 @@ impl Place {
                 |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|from| from.pool == **pool);
             let troubles: Vec<_> = troubles.iter().filter(of_it).copied().collect();
             let well: Vec<_> = well.iter().filter(of_it).copied().collect();
+            let others = Others {
+                well: &well,
+                taken: &[],
+                reaching: BTreeSet::new(),
+            };
             return Some(match troubles.is_empty() {
                 true => Self::of_pools(BTreeSet::from([(*pool).clone()]), pools),
-                false => Self::at(&troubles, &well, pools, |seen| seen.from.as_ref()),
+                false => Self::at(&troubles, &others, pools, |seen| seen.from.as_ref()),
             });
         }
         let between = failed.iter().filter(apart).count() > 0;
@@ -222,6 +240,42 @@ impl Place {
     pub(super) fn is_of_pools(&self) -> bool {
         let several = self.pools().is_some_and(|pools| pools.len() > 1);
         several && matches!(self, Self::Pools(_) | Self::Nodes(_))
+    }
+
+    /// Whether a check is here, by the side of a cause; `false` if nothing tells.
+    pub(super) fn holds(&self, side: Side, seen: &Seen<'_>) -> bool {
+        let end = match side {
+            Side::To => &seen.to,
+            Side::About | Side::Named => &seen.about,
+            Side::From | Side::Way | Side::Reach | Side::Observer => &seen.from,
+            Side::Cluster => return false,
+        };
+        let Some(end) = end else {
+            return false;
+        };
+        match self {
+            Self::Cluster => true,
+            Self::Os(_, pools) | Self::Pools(pools) => pools.contains(&end.pool),
+            Self::Nodes(nodes) => nodes.contains(end),
+            Self::Ways(nodes, to) => {
+                nodes.contains(end) && seen.to.as_ref().is_some_and(|end| to.contains(&end.pool))
+            }
+            Self::Paths(paths) => {
+                let way = seen
+                    .to
+                    .as_ref()
+                    .map(|to| (end.pool.clone(), to.pool.clone()));
+                way.is_some_and(|way| paths.contains(&way))
+            }
+        }
+    }
+
+    /// Whether a check may be in trouble because of a cause where it observes from.
+    pub(super) fn may_reach_from(&self, seen: &Seen<'_>) -> bool {
+        match &seen.from {
+            Some(from) => self.may_hold(from),
+            None => self.may_reach(seen),
+        }
     }
 
     /// Whether a check may be in trouble because of a cause here.
@@ -244,9 +298,16 @@ impl Place {
                 // A reply goes the other way
                 (Some(from), Some(to)) => {
                     let way = (from.pool.clone(), to.pool.clone());
-                    paths.contains(&way) || paths.contains(&(way.1, way.0))
+                    // A node may pass it on to another of its pool
+                    let within = (way.1.clone(), way.1.clone());
+                    paths.contains(&way)
+                        || paths.contains(&within)
+                        || paths.contains(&(way.1, way.0))
                 }
-                (Some(from), None) => paths.iter().any(|(begin, _)| *begin == from.pool),
+                (Some(from), None) => {
+                    let mut pools = paths.iter().flat_map(|(from, to)| [from, to]);
+                    pools.any(|pool| *pool == from.pool)
+                }
                 (None, _) => {
                     let mut pools = paths.iter().flat_map(|(from, to)| [from, to]);
                     pools.any(|pool| ends().any(|end| end.pool == *pool))
@@ -373,7 +434,16 @@ fn common(troubles: &[&Seen<'_>], well: &[&Seen<'_>], pools: &Pools) -> Option<B
         others.any(|other| *other != end)
             && common.iter().filter(|other| other.pool == end.pool).count() < total
     };
-    (!common.is_empty() && common.iter().all(is_alone)).then_some(common)
+    // Others reach what is at the end of their ways
+    let is_reached = |end: &End| {
+        let mut well = well.iter();
+        well.any(|seen| {
+            let leads_there = seen.to.as_ref().is_some_and(|to| to.pool == end.pool);
+            leads_there && seen.from.as_ref().is_some_and(|from| from != end)
+        })
+    };
+    let is_it = |end: &End| is_alone(end) && !is_reached(end);
+    (!common.is_empty() && common.iter().all(is_it)).then_some(common)
 }
 
 /// The Windows pool that all checks in trouble have to do with, if it is the only one.

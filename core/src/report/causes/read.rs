@@ -54,9 +54,15 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
     let explains = fields.or(decoder, "explains", Vec::new(), |decoder, node| {
         decoder.some(node, "`explains`", read_checks)
     });
+    let explains_from = fields.or(decoder, "explains_from", Vec::new(), |decoder, node| {
+        decoder.some(node, "`explains_from`", read_checks)
+    });
     // Without any it explains no check that fails
     let explains_failed = fields.maybe(decoder, "explains_failed", |decoder, node| {
         decoder.each(node, "`explains_failed`", read_checks)
+    });
+    let guess = fields.or(decoder, "guess", false, |decoder, node| {
+        decoder.flag(node, "`guess`")
     });
     let unless = fields.or(decoder, "unless", Vec::new(), |decoder, node| {
         decoder.some(node, "`unless`", read_checks)
@@ -79,7 +85,9 @@ fn read_rule(decoder: &mut Decoder<'_>, node: &Node) -> Option<Rule> {
         evidence: evidence?,
         from_windows: from_windows?,
         explains: explains?,
+        explains_from: explains_from?,
         explains_failed: explains_failed?,
+        guess: guess?,
         unless: unless?,
         beside: beside?,
         look: look?,
@@ -164,7 +172,7 @@ causes.yaml:4:14: `net.a b` is not a pattern of checks
 causes.yaml:4:23: a pattern must not be empty
 causes.yaml:5:3: a cause has an unknown key `wrods`
   hint: did you mean `words`? known are: component, says, likely, side, shown_by, words, evidence, \
-from_windows, explains, explains_failed, unless, beside, look, link
+from_windows, explains, explains_from, explains_failed, guess, unless, beside, look, link
 causes.yaml:8:9: `says` must not be empty
 causes.yaml:10:9: unknown side `here`
   hint: known are: from, to, way, reach, about, named, observer, cluster

@@ -166,8 +166,11 @@ fn of_cause(cause: &Cause<'_>) -> Annotation {
         level,
         title: format!("winconform: {component}"),
         text: format!(
-            "{} ({count}){works}\nlikely: {}{evidence}\nlook: {}",
-            cause.says, cause.likely, cause.look
+            "{} ({count}){works}\n{}: {}{evidence}\nlook: {}",
+            cause.says,
+            cause.certainty(),
+            cause.likely,
+            cause.look
         ),
     }
 }

@@ -142,7 +142,7 @@ fn one(cause: &Cause<'_>, room: &mut Room) -> Markup {
         h3 { span.component { (component) } " " (cause.says) }
         dl {
             @if !cause.beside.is_empty() { div { dt { "works" } dd { (cause.beside) } } }
-            div { dt { "likely" } dd { (cause.likely) } }
+            div { dt { (cause.certainty()) } dd { (cause.likely) } }
             @if !cause.evidence.is_empty() { div { dt { "evidence" } dd { (cause.evidence) } } }
             div { dt { "look" } dd { code { (cause.look) } } }
             // Of the catalogue, which is built in

@@ -79,10 +79,12 @@ impl Page {
             let component: &str = cause.component.into();
             let count = counted(cause.checks.len(), "check");
             self.entry(component, Style::Bad, &format!("{} ({count})", cause.says));
-            for (label, value) in [("works", cause.beside.as_str()), ("likely", cause.likely)] {
-                if !value.is_empty() {
-                    self.field(4, label, value);
-                }
+            if !cause.beside.is_empty() {
+                self.field(4, "works", &cause.beside);
+            }
+            match cause.is_likely {
+                true => self.field(4, "likely", cause.likely),
+                false => self.field(4, "", &format!("{} {}", cause.certainty(), cause.likely)),
             }
             if !cause.evidence.is_empty() {
                 self.shortened(4, "evidence", &cause.evidence);
