@@ -102,6 +102,7 @@ pub struct ConditionFact {
     /// `True`, `False` or `Unknown`.
     pub status: String,
     pub since: Option<Timestamp>,
+    /// Its reason, and behind it the message of a node that is not Ready.
     pub reason: String,
 }
 

@@ -167,6 +167,11 @@ impl<'a> Flow<'a> {
             forwarded: true,
             ..self
         };
+        // AKS issue 1157 and kubernetes issue 62046: connections that come in with the policy are lost
+        let drops = service.external_local && self.world.suffers(FaultKind::LocalPolicyDrops, name);
+        if drops && !forwarded.backends(key, port, Some(name)).0.is_empty() {
+            return Outcome::TimedOut;
+        }
         // iptables: a connection from the node itself may go to any backend in spite of the policy
         forwarded.balance(key, service, port, stays || local && !turned_away)
     }

@@ -172,11 +172,16 @@ fn taint(taint: &Json) -> Json {
 }
 
 fn condition(condition: &Json) -> ConditionFact {
+    let mut why = vec![word(&condition["reason"])];
+    if condition["type"] == "Ready" && condition["status"] != "True" {
+        why.push(word(&condition["message"]));
+    }
+    why.retain(|why| !why.is_empty());
     ConditionFact {
         kind: word(&condition["type"]),
         status: word(&condition["status"]),
         since: time(&condition["lastTransitionTime"]),
-        reason: word(&condition["reason"]),
+        reason: why.join(": "),
     }
 }
 
@@ -237,5 +242,20 @@ mod tests {
         assert!(kept.usable);
         taints.push(json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}));
         assert!(!node(&taints).usable);
+    }
+
+    #[test]
+    fn a_node_that_is_not_ready_says_why() {
+        let ready = |status: &str, message: &str| {
+            let json =
+                json!({"type": "Ready", "status": status, "reason": "R", "message": message});
+            condition(&json).reason
+        };
+        let of_pleg = ready("False", "PLEG is not healthy");
+        assert_eq!(of_pleg, "R: PLEG is not healthy");
+        assert_eq!(ready("Unknown", ""), "R");
+        assert_eq!(ready("True", "kubelet is posting ready status"), "R");
+        let pressed = json!({"type": "MemoryPressure", "status": "False", "message": "enough"});
+        assert_eq!(condition(&pressed).reason, "");
     }
 }

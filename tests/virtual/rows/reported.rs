@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use winconform::cli::named_topology;
 use winconform_core::claims::Pattern;
 use winconform_core::record::CheckView;
+use winconform_core::report::causes::{Component, causes};
 use winconform_core::verdict::Verdict;
 
 use super::page::compare;
@@ -31,6 +32,8 @@ struct Reported {
     threads: Vec<String>,
     /// The true cause, and where to look.
     cause: Option<String>,
+    /// The component of the first cause in the report, where a check fails or is inconclusive.
+    component: Option<Component>,
     /// A part of it that is in the hint of each check that shows it, or in the reason that a run gives for it.
     names: Option<String>,
     #[serde(default)]
@@ -53,6 +56,8 @@ struct Shown {
     says: Option<String>,
     /// What of the cause this one names, if that differs; `says` names it by itself.
     names: Option<String>,
+    /// Its component, if that differs.
+    component: Option<Component>,
     /// What a configuration must set for `demo` to show it.
     set: Option<String>,
     /// Checks of which at least one observes something else than in a healthy cluster.
@@ -122,6 +127,12 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
         seen(&row, selection_of(&ALL, &[&case(&pattern)]))
     };
     let found = view(&shown.fault)?;
+    let told = causes(&found).0.first().map(|cause| cause.component);
+    let component = shown.component.or(reported.component);
+    let component = component.filter(|_| fails);
+    if told != component {
+        return Err(format!("the report names {told:?}, not {component:?}"));
+    }
     let named = || {
         found
             .checks

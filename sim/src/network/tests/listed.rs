@@ -212,6 +212,13 @@ fn variants() -> Vec<(&'static str, World)> {
             service(nodes(Ws2022, dsr), "web", local),
         ),
         (
+            "externalTrafficPolicy: Local, local-policy-drops=node/win-a",
+            World {
+                faults: places(FaultKind::LocalPolicyDrops).into_iter().collect(),
+                ..service(nodes(Ws2022, |_| ()), "web", local)
+            },
+        ),
+        (
             "internalTrafficPolicy: Local",
             service(nodes(Ws2022, |_| ()), "web", |web| {
                 web.internal_local = true;

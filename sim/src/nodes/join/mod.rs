@@ -316,7 +316,9 @@ async fn settle(cluster: &Cluster) {
     let done = listed.into_iter().filter(|node| untainted(Some(node)));
     let done: BTreeSet<String> = done.filter_map(|node| node.metadata.name).collect();
     for (name, node) in &cluster.nodes {
-        if done.contains(name) || node.suffers(FaultKind::NodeNotReady, &faults) {
+        let kinds = [FaultKind::NodeNotReady, FaultKind::PlegUnhealthy];
+        let stays = kinds.iter().any(|kind| node.suffers(*kind, &faults));
+        if stays || done.contains(name) {
             continue;
         }
         if !await_node(cluster, name, SETTLING, untainted).await {

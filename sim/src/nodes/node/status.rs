@@ -30,6 +30,10 @@ const SKEW: u64 = 4;
 const NO_NETWORK: &str = "container runtime network not ready: NetworkReady=false \
      reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized";
 
+/// Its words while it waits for the list of containers: pkg/kubelet/pleg/generic.go (`Healthy`), and before them those
+/// of pkg/kubelet/runtime.go (`runtimeErrors`).
+const NO_LIST: &str = "PLEG is not healthy: pleg was last seen active 3m7s ago; threshold is 3m0s";
+
 /// Whether a change of faults changes a node's status.
 pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> bool {
     [
@@ -39,6 +43,7 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
         FaultKind::NothingReserved,
         FaultKind::HugePagesHonoured,
         FaultKind::NodeNotReady,
+        FaultKind::PlegUnhealthy,
         FaultKind::MemoryPressure,
         FaultKind::ClockWrong,
     ]
@@ -54,14 +59,16 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
     let huge = node.suffers(FaultKind::HugePagesHonoured, faults);
     let stops = node.power.borrow().stops;
-    let ready = !stops && !node.suffers(FaultKind::NodeNotReady, faults);
+    let has_network = !stops && !node.suffers(FaultKind::NodeNotReady, faults);
+    let why = if has_network { NO_LIST } else { NO_NETWORK };
+    let ready = has_network && !node.suffers(FaultKind::PlegUnhealthy, faults);
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     json!({
         "addresses": addresses.chain([named]).collect::<Vec<_>>(),
         "allocatable": resources(&node.spec, reserved, huge),
         "capacity": resources(&node.spec, false, huge),
-        "conditions": conditions(node.ready_at(ready, now), pressed, now),
+        "conditions": conditions(node.ready_at(ready, now), why, pressed, now),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": node.view.kubelet_port}},
         // Kubernetes 1.36: the API server then passes exec to this kubelet as WebSocket instead of SPDY
         "declaredFeatures": ["ExtendWebSocketsToKubelet"],
@@ -115,7 +122,13 @@ fn resources(spec: &NodeSpec, reserved: bool, huge: bool) -> BTreeMap<String, Qu
         .collect()
 }
 
-fn conditions(readiness: Readiness, pressed: Option<Timestamp>, now: Timestamp) -> [Value; 4] {
+/// The conditions of a node; `why` says why it is not ready.
+fn conditions(
+    readiness: Readiness,
+    why: &str,
+    pressed: Option<Timestamp>,
+    now: Timestamp,
+) -> [Value; 4] {
     let of = |named: &str, is: bool, reason: &str, message: &str, since| {
         let status = if is { "True" } else { "False" };
         json!({"lastHeartbeatTime": now, "lastTransitionTime": since, "message": message,
@@ -132,7 +145,7 @@ fn conditions(readiness: Readiness, pressed: Option<Timestamp>, now: Timestamp) 
     let processes = "kubelet has sufficient PID available";
     let (ready, words) = match readiness.ready {
         true => ("KubeletReady", "kubelet is posting ready status"),
-        false => ("KubeletNotReady", NO_NETWORK),
+        false => ("KubeletNotReady", why),
     };
     [
         of("MemoryPressure", is_short, reason, &memory, since),
@@ -277,6 +290,7 @@ mod tests {
             FaultKind::RuntimeDocker.on(WINDOWS),
             FaultKind::NothingReserved.on(WINDOWS),
             FaultKind::NodeNotReady.on(WINDOWS),
+            FaultKind::PlegUnhealthy.on(WINDOWS),
         ];
         let status = reported(WINDOWS, &faults);
         let info = status.node_info.as_ref().expect("info");
@@ -304,13 +318,27 @@ mod tests {
     }
 
     #[test]
+    fn a_kubelet_says_why_its_node_is_not_ready() {
+        let kinds = [FaultKind::NodeNotReady, FaultKind::PlegUnhealthy];
+        let said = kinds.map(|kind| {
+            let status = reported(WINDOWS, &[kind.on(WINDOWS)]);
+            ready(&status).message.clone().expect("a message")
+        });
+        assert!(said[0].ends_with("cni plugin not initialized"), "{said:?}");
+        assert_eq!(
+            said[1],
+            "PLEG is not healthy: pleg was last seen active 3m7s ago; threshold is 3m0s"
+        );
+    }
+
+    #[test]
     fn a_condition_keeps_the_time_of_its_last_change() {
         let node = node(WINDOWS);
         let second = |number| Timestamp::from_second(number).expect("a time");
         for (ready, now, since) in [(true, 1, 1), (true, 2, 1), (false, 3, 3), (false, 4, 3)] {
             let readiness = node.ready_at(ready, second(now));
             assert_eq!(readiness.since, second(since), "at {now}");
-            let conditions = conditions(readiness, None, second(now));
+            let conditions = conditions(readiness, NO_NETWORK, None, second(now));
             for condition in conditions {
                 let since = if condition["type"] == "Ready" {
                     since
