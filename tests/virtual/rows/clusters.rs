@@ -31,7 +31,7 @@ const STORAGE: &str = "-storage";
 const PAIRS: &str = "-pairs";
 
 /// The run may have the first node of Windows Server 2022 boot.
-const BOOTS: &str = "-boots";
+pub(crate) const BOOTS: &str = "-boots";
 
 /// The node that a run of such rows may have boot.
 pub(crate) fn disrupted(name: &str) -> Option<String> {

@@ -16,6 +16,7 @@ use winconform_core::record::CheckView;
 use winconform_core::report::causes::{Component, causes};
 use winconform_core::verdict::Verdict;
 
+use super::clusters::{BOOTS, disrupted};
 use super::page::compare;
 use super::{EACH, case, observed, seen};
 use crate::table::{NONE, Row, tries_all};
@@ -70,13 +71,15 @@ impl Shown {
         let Self {
             fault, topology, ..
         } = self;
-        let is_of_demo =
-            fault.parse::<ProductFault>().is_ok() && named_topology(topology).is_some();
+        let plain = topology.strip_suffix(BOOTS).unwrap_or(topology);
+        let is_of_demo = fault.parse::<ProductFault>().is_ok() && named_topology(plain).is_some();
+        let boots = disrupted(topology).map(|node| format!(" --yes-disrupt {node}"));
+        let boots = boots.unwrap_or_default();
         let set = self.set.as_ref();
         let set = set.map(|set| format!(" with `{set}` in a file of `--config`"));
         match is_of_demo {
             true => format!(
-                "by `winconform demo --topology {topology} --fault {fault}`{}",
+                "by `winconform demo --topology {plain} --fault {fault}{boots}`{}",
                 set.unwrap_or_default()
             ),
             false => format!("in the tests alone, with `{fault}` on `{topology}`"),
