@@ -60,6 +60,7 @@ fn main() {
         nodes::trials(),
         rows::shown::trials(),
         rows::told::trials(),
+        rows::real::trials(),
         rows::pairs::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

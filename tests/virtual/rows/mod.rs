@@ -7,6 +7,7 @@ mod objects;
 pub(crate) mod page;
 pub(crate) mod pairs;
 pub(crate) mod policy;
+pub(crate) mod real;
 mod rejections;
 pub(crate) mod reported;
 pub(crate) mod shown;

@@ -89,7 +89,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// A demo prints what was read, and nothing is called true that is not.
 fn is_printed(read: &Read) -> Outcome {
     let fault = read.fault.parse().map_err(|error| format!("{error}"))?;
-    let view = run(&read.topology, fault)?;
+    let view = run(&read.topology, Some(fault), &[])?;
     let text = render(&view, 100, Colour::Never, Detail::Short);
     let (causes, _) = causes(&view);
     let first = causes.first();

@@ -20,7 +20,7 @@ use winconform_core::verdict::{Reason, Verdict};
 use crate::nodes::gentle::{Pods, few_at_once};
 use crate::products::described;
 use crate::rows::Once;
-use crate::world::{ALL, Outcome, World, ran_of, trial, watched, within_of};
+use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, watched, within_of};
 
 /// The product that the others are compared with.
 const BASE: &str = "kubeadm-flannel";
@@ -116,14 +116,23 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// A run of all checks, as a demo's, in a cluster with a fault.
-pub(super) fn run(name: &str, fault: ProductFault) -> Result<RunView, String> {
+/// A run of these checks, or of all, as a demo's, in a cluster that may have a fault.
+pub(super) fn run(
+    name: &str,
+    fault: Option<ProductFault>,
+    select: &[&str],
+) -> Result<RunView, String> {
     let (_, topology) = named_topology(name).ok_or("no topology has this name")?;
     within_of(topology, 1, async |world: &World| {
-        world.joined.faults().set(fault);
+        if let Some(fault) = fault {
+            world.joined.faults().set(fault);
+        }
         world.joined.shown().await;
         let (_alive, signals) = watch::channel(0);
-        let options = as_demo(world);
+        let options = RunOptions {
+            selection: selection_of(&ALL, select),
+            ..as_demo(world)
+        };
         let ran = ran_of(&ALL, &world.cluster(), &options, signals, Box::new(|_| {})).await;
         ran.view()
     })
