@@ -24,6 +24,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a_class_whose_handler_no_node_has_is_not_held_against_the_cluster",
             unhandled,
         ),
+        trial(
+            "a_class_whose_handler_no_node_reports_begins_nothing",
+            unreported,
+        ),
         trial("a_class_that_is_missing_begins_nothing", missing),
     ]
 }
@@ -133,8 +137,16 @@ fn chosen() -> Outcome {
     })
 }
 
+/// The node reports a handler that it no longer has.
 fn unhandled() -> Outcome {
-    within_of(topology(false), 1, async |world| {
+    let mut topology = topology(false);
+    let reported = ["", "runhcs-wcow-process", HANDLER].map(str::to_owned);
+    for node in &mut topology.nodes {
+        if node.pool != Pool::Linux {
+            node.reported_handlers = reported.to_vec();
+        }
+    }
+    within_of(topology, 1, async |world| {
         with_class(world).await?;
         let ran = undisturbed(&world.cluster(), &options(world, "hyper-v")).await;
         ran.came_to(Exit::CouldNotTell)?;
@@ -147,16 +159,26 @@ fn unhandled() -> Outcome {
     })
 }
 
+fn unreported() -> Outcome {
+    let expected = "config.yaml:1:27: no Windows node has the handler `runhcs-wcow-hypervisor`\n  hint: they have their default one, runhcs-wcow-process\n1 problem";
+    refused(topology(false), "hyper-v", expected)
+}
+
 fn missing() -> Outcome {
-    within_of(topology(true), 1, async |world| {
+    let expected = "config.yaml:1:27: the cluster has no RuntimeClass `hyperv`\n  hint: did you mean `hyper-v`? known are: hyper-v\n1 problem";
+    refused(topology(true), "hyperv", expected)
+}
+
+/// A run under this class begins nothing, for this problem.
+fn refused(topology: Topology, class: &str, expected: &str) -> Outcome {
+    within_of(topology, 1, async |world| {
         with_class(world).await?;
         let before = world.objects();
-        let ran = undisturbed(&world.cluster(), &options(world, "hyperv")).await;
+        let ran = undisturbed(&world.cluster(), &options(world, class)).await;
         let said = match &ran.finished {
             Err(RunError::Configuration(problems)) => problems.to_string(),
             other => return Err(format!("{other:?}")),
         };
-        let expected = "config.yaml:1:27: the cluster has no RuntimeClass `hyperv`\n  hint: did you mean `hyper-v`? known are: hyper-v\n1 problem";
         match said == expected {
             true => world.unchanged(&before),
             false => Err(said),
