@@ -142,6 +142,8 @@ pub struct Play {
     pub scenario: Scenario,
     pub of: FixtureKey,
     pub container: PodRef,
+    /// The address and the port of the fixture's Service, where it has one.
+    pub service: Option<(IpAddr, u16)>,
 }
 
 /// What a request does with an object.

@@ -36,7 +36,7 @@ pub(crate) use container::ending::read_words;
 pub use container::log::{Log, LogExpectation, LogObservation};
 pub use container::program::{Program, ProgramExpectation, ProgramObservation, ProgramQuery};
 pub use container::scenario::{
-    Act, Condition, Moment, OverTime, Scenario, ScenarioQuery, Seen, Step, Unfolds,
+    Act, Condition, LEADS_NOWHERE, Moment, OverTime, Scenario, ScenarioQuery, Seen, Step, Unfolds,
 };
 pub use container::status::{Status, StatusExpectation, StatusKind, StatusQuery};
 pub use container::{ContainerOf, PodOf};

@@ -60,7 +60,7 @@ impl Slices {
         keys.filter_map(|key| self.maps.by_key.get(key))
     }
 
-    /// The backends that have left a Service, oldest first.
+    /// The backends that were ready and have left a Service or are no longer ready, oldest first.
     pub(crate) fn gone(&self, service: &Key) -> &[Endpoint] {
         self.maps.gone.get(service).map_or(&[], Vec::as_slice)
     }
@@ -82,10 +82,11 @@ impl Slices {
 
     fn remember(&mut self, service: &Key, left: Vec<Endpoint>) {
         let here = self.for_service(service).flat_map(|slice| &slice.endpoints);
+        let here = here.filter(|endpoint| endpoint.ready);
         let mut seen: HashSet<IpAddr> = here.map(|endpoint| endpoint.address).collect();
         let maps = Arc::make_mut(&mut self.maps);
         let gone = maps.gone.entry(service.clone()).or_default();
-        gone.extend(left);
+        gone.extend(left.into_iter().filter(|endpoint| endpoint.ready));
         gone.retain(|endpoint| seen.insert(endpoint.address));
         let surplus = gone.len().saturating_sub(REMEMBERED);
         gone.drain(..surplus);
@@ -163,6 +164,12 @@ mod tests {
         assert_eq!(gone(&slices), [2, 3, 4]);
         slices.insert(key("one"), slice(&[1, 3]));
         assert_eq!(gone(&slices), [2, 4], "3 is back");
+        let mut unready = slice(&[1, 3]);
+        unready.endpoints[0].ready = false;
+        slices.insert(key("one"), unready);
+        assert_eq!(gone(&slices), [2, 4, 1], "1 is no longer ready");
+        slices.insert(key("one"), slice(&[1, 3]));
+        assert_eq!(gone(&slices), [2, 4], "1 is ready again");
         slices.remove(&key("one"));
         assert_eq!(gone(&slices), [2, 4, 1, 3]);
         assert!(slices.maps.by_service.is_empty());

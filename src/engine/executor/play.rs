@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
-    Act, ApiRequest, Condition as Wanted, ErrorKind, ExitStatus, Moment, ObservationError, Play,
-    PodRef, Result, Seen, Step, has_ready_endpoint, slices_of,
+    Act, ApiRequest, Condition as Wanted, ErrorKind, ExitStatus, LEADS_NOWHERE, Moment,
+    ObservationError, Play, PodRef, Result, Seen, Step, has_ready_endpoint, slices_of,
 };
 use winconform_core::text::{exit_code, printable};
 
@@ -26,6 +26,12 @@ const PATIENCE: u32 = 3;
 
 /// Containers of a pod that crash have all ended by then.
 const ALL_CRASH: Duration = Duration::from_secs(5);
+
+/// The container of another pod from which a pod's Service is asked: no scenario does anything to it.
+const ASKS: &str = "control";
+
+/// How many requests to a Service in a row have to miss a pod: it may still lead to pods that are gone besides.
+const MISSES: u32 = 3;
 
 /// The fields that scenarios are about.
 const FIELDS: [&str; 5] = [
@@ -96,8 +102,20 @@ impl Fixtures {
         }
         self.is_stored_as_sent(play, &pod)?;
         let (began, mut moments, mut leaves) = (Instant::now(), Vec::new(), false);
+        let mut led = None;
         for step in play.scenario.steps(play.of.name.os()) {
-            let instead = self.take(&step, play, &pod, leaves).await?;
+            let asks = matches!(step.act, Act::AwaitService(..));
+            if asks && led == Some(false) {
+                continue;
+            }
+            let mut words = step.words;
+            let mut instead = self.take(&step, play, &pod, leaves).await?;
+            if asks && led.is_none() {
+                led = Some(instead.is_none());
+                if instead.take().is_some() {
+                    words = LEADS_NOWHERE;
+                }
+            }
             leaves |= step.act == Act::Delete;
             if let (true, Some(instead)) = (step.presumed, &instead) {
                 let detail = format!("not so: {}, but {instead}", step.words);
@@ -106,7 +124,7 @@ impl Fixtures {
             let after = began.elapsed().as_millis();
             let is_over = instead.is_some();
             moments.push(Moment {
-                step: step.words.to_owned(),
+                step: words.to_owned(),
                 after_ms: u64::try_from(after).unwrap_or(u64::MAX),
                 instead,
             });
@@ -156,8 +174,8 @@ impl Fixtures {
                 return Ok(None);
             }
             Act::Delete => return self.delete(pod).await.map(|()| None),
-            Act::AwaitEndpoint(wanted, span) => {
-                return self.endpoint_becomes(play, *wanted, *span).await;
+            Act::AwaitEndpoint(wanted, span) | Act::AwaitService(wanted, span) => {
+                return self.becomes(play, &step.act, *wanted, *span).await;
             }
             Act::Await(wanted, span) | Act::Keep(wanted, span) => (wanted, *span),
         };
@@ -226,32 +244,28 @@ impl Fixtures {
         }
     }
 
-    /// Waits until the fixture's Service has the pod as a ready endpoint, or has it no more; returns what is seen
-    /// instead once the time is over.
-    async fn endpoint_becomes(
+    /// Waits until the fixture's Service has the pod as a ready endpoint or leads to it, or no longer does; returns
+    /// what is seen instead once the time is over.
+    async fn becomes(
         &self,
         play: &Play,
+        act: &Act,
         wanted: bool,
         span: Duration,
     ) -> Result<Option<String>> {
-        let PodRef {
-            namespace, name, ..
-        } = &play.container;
-        let request = ApiRequest::get(slices_of(namespace, &play.of.object_name()));
+        let [missing, there] = match act {
+            Act::AwaitService(..) => ["it does not", "it still does"],
+            _ => ["none is", "it still is"],
+        };
+        let instead = if wanted { missing } else { there };
         let begun = Instant::now();
         let pace = Pace::new(self.api.durations().observe_again);
-        poll(pace, span * PATIENCE, "the endpoints", async || {
-            let reply = match self.api.send(&request).await {
-                Ok(reply) => reply,
+        poll(pace, span * PATIENCE, "the Service", async || {
+            match self.is_served(play, act).await {
                 Err(error) => return Condition::Never(error),
-            };
-            if reply.status != 200 {
-                return Condition::Never(reply.refused(ErrorKind::ApiUnavailable));
+                Ok(is_so) if is_so == wanted => return Condition::Done(None),
+                Ok(_) => {}
             }
-            if has_ready_endpoint(&reply.body, name) == wanted {
-                return Condition::Done(None);
-            }
-            let instead = if wanted { "none is" } else { "it still is" };
             let since = self.api.outage.last_met().max(Some(begun));
             match since.is_some_and(|since| since.elapsed() >= span) {
                 true => Condition::Done(Some(format!("{instead} {} s later", span.as_secs()))),
@@ -259,6 +273,50 @@ impl Fixtures {
             }
         })
         .await
+    }
+
+    /// Whether the fixture's Service has the pod as a ready endpoint, or leads to it.
+    async fn is_served(&self, play: &Play, act: &Act) -> Result<bool> {
+        if matches!(act, Act::AwaitService(..)) {
+            let (from, request) = (self.asks_service(play)?, play.service_request()?);
+            let api = &self.api;
+            for _ in 0..MISSES {
+                let asked = api.exec_read(&from, &request, |reply| play.has_answered(reply));
+                if asked.await? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        let PodRef {
+            namespace, name, ..
+        } = &play.container;
+        let request = ApiRequest::get(slices_of(namespace, &play.of.object_name()));
+        let reply = self.api.send(&request).await?;
+        match reply.status {
+            200 => Ok(has_ready_endpoint(&reply.body, name)),
+            _ => Err(reply.refused(ErrorKind::ApiUnavailable)),
+        }
+    }
+
+    /// The container that asks the Service, in another pod of the fixture: not every network leads a pod to itself.
+    fn asks_service(&self, play: &Play) -> Result<PodRef> {
+        let PodRef {
+            namespace, name, ..
+        } = &play.container;
+        let objects = self.objects(&play.of)?;
+        let pods = objects.iter().filter(|object| object["kind"] == PODS.kind);
+        let mut names = pods.filter_map(|pod| pod["metadata"]["name"].as_str());
+        let other = names.rfind(|other| *other != name.as_str());
+        let other = other.ok_or_else(|| {
+            let detail = "no other pod of the fixture can ask the pod's Service";
+            ErrorKind::FixtureFailed.error(detail)
+        })?;
+        Ok(PodRef {
+            namespace: namespace.clone(),
+            name: other.to_owned(),
+            container: ASKS.to_owned(),
+        })
     }
 }
 

@@ -188,7 +188,7 @@ fn begins_anew(scenario: Scenario, first: &Uids, again: &Uids) -> Outcome {
     let acts = steps.filter(|step| match step.act {
         Act::Run(_) | Act::Ask(_) => true,
         Act::Delete => !scenario.execs(),
-        Act::Await(..) | Act::Keep(..) | Act::AwaitEndpoint(..) => false,
+        Act::Await(..) | Act::Keep(..) | Act::AwaitEndpoint(..) | Act::AwaitService(..) => false,
     });
     let is_new = |uid: &String| !first.contains(uid);
     match first.len() == 1 && again.len() >= acts.count() && again.iter().all(is_new) {

@@ -49,7 +49,13 @@ pub enum Act {
     /// Wait until the Service of the pod's fixture has the pod as a ready endpoint, or has it no more, at most so
     /// long.
     AwaitEndpoint(bool, Duration),
+    /// Wait until the Service of the pod's fixture leads another pod of it to the pod, or no longer does, at most so
+    /// long. Where the first of these steps fails, the scenario goes on without them: other claims are about Services.
+    AwaitService(bool, Duration),
 }
+
+/// In place of the words of the first step that waits for a Service, where that does not lead to the pod.
+pub const LEADS_NOWHERE: &str = "the run stops asking its Service, which does not lead to the pod,";
 
 /// A probe with a period of 3 s and a threshold of 2 has this long; an exec alone may take seconds on Windows.
 const PROBED: Duration = Duration::from_mins(1);
@@ -59,6 +65,8 @@ const RESTARTED: Duration = Duration::from_mins(2);
 const CRASHES: Duration = Duration::from_secs(3);
 /// The endpoints of a Service follow the status of a pod within seconds, but for a busy controller.
 const FOLLOWS: Duration = Duration::from_mins(1);
+/// kube-proxy sets its rules anew every 30 s where it has missed a change (`syncPeriod`).
+const LEADS: Duration = Duration::from_secs(90);
 /// For a pod to go whose containers have ended.
 const LEAVES: Duration = Duration::from_mins(2);
 
@@ -169,25 +177,34 @@ impl Scenario {
     }
 }
 
-/// What its probe looks for is taken away and put back, and the endpoints of the Service follow the container.
+/// What its probe looks for is put there, taken away and put back; the endpoints of the Service follow the container,
+/// and the Service follows its endpoints.
 fn readiness(is_ready: Step, taken_away: Step, os: Os) -> Vec<Step> {
     let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
-    let leads = |wanted| Act::AwaitEndpoint(wanted, FOLLOWS);
+    let endpoint = |wanted| Act::AwaitEndpoint(wanted, FOLLOWS);
+    let service = |words, wanted| step(words, Act::AwaitService(wanted, LEADS));
     vec![
+        step("what its probe looks for is there", put(os)),
         is_ready,
-        presumed("its Service has the pod as a ready endpoint", leads(true)),
+        presumed(
+            "its Service has the pod as a ready endpoint",
+            endpoint(true),
+        ),
+        service("its Service leads to the pod", true),
         taken_away,
         ready("the container is no longer ready", false),
         step(
             "its Service no longer has the pod as a ready endpoint",
-            leads(false),
+            endpoint(false),
         ),
+        service("its Service no longer leads to the pod", false),
         step("what its probe looks for is there again", put(os)),
         ready("the container is ready again", true),
         step(
             "its Service has the pod as a ready endpoint again",
-            leads(true),
+            endpoint(true),
         ),
+        service("its Service leads to the pod again", true),
     ]
 }
 
@@ -270,7 +287,13 @@ mod tests {
                 assert!(
                     matches!(
                         last,
-                        Some(Act::Await(..) | Act::AwaitEndpoint(..) | Act::Ask(_) | Act::Keep(..))
+                        Some(
+                            Act::Await(..)
+                                | Act::AwaitEndpoint(..)
+                                | Act::AwaitService(..)
+                                | Act::Ask(_)
+                                | Act::Keep(..)
+                        )
                     ),
                     "{scenario:?}"
                 );
