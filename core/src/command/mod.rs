@@ -66,6 +66,9 @@ pub enum Command {
     /// names (Microsoft, `ipconfig`), with 1 where it has none, and with [`UNSET`] where it lacks the variable or
     /// ipconfig fails; Windows only.
     HasAddress(VariableName),
+    /// Asks the API server for its version at the address of Service `kubernetes`, and ends with 0 whatever it answers,
+    /// with [`UNSET`] where the container lacks that address, and else as curl does; prints nothing; Windows only.
+    ReachApiServer,
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
     /// Ends with 0 where a process that the container sees has the word in its command line (Microsoft,
@@ -172,7 +175,7 @@ impl Command {
                 | Self::ReadVolume(_)
                 | Self::WriteToShare(_)
         );
-        prints || self.is_told()
+        prints || self.is_told() && *self != Self::ReachApiServer
     }
 }
 

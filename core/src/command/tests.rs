@@ -83,6 +83,7 @@ fn examples() -> Vec<Command> {
         Command::Environment(["W_A", "P_b"].map(variable).to_vec()),
         Command::WhoAmI,
         Command::HasAddress(variable("W_A")),
+        Command::ReachApiServer,
         Command::Processes,
         Command::FindProcess(token()),
         Command::CpuLimited,

@@ -68,6 +68,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             let look = format!("({ipconfig} >NUL|| exit {UNSET})& {ipconfig}| {find}");
             cmd(&format!("if defined {variable} ({look}) else exit {UNSET}"))
         }
+        Command::ReachApiServer => cmd(&reach_api_server()),
         // Without a heading, which is in the system's language
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
         Command::FindProcess(word) => powershell(&find_process(word)),
@@ -116,6 +117,17 @@ pub(crate) const UNSET: i64 = 64;
 /// The variable with the address of Service `kubernetes`, which the kubelet gives each container
 /// (kubernetes, `pkg/kubelet/kubelet_pods.go`, `masterServices`).
 const KUBERNETES: &str = "KUBERNETES_SERVICE_HOST";
+
+/// The variable with its port.
+const KUBERNETES_PORT: &str = "KUBERNETES_SERVICE_PORT";
+
+/// Whose certificate it is does not matter, nor what it answers; no URL has an address of IPv6 without brackets. Ends
+/// before Windows gives up connecting, after 21 s.
+fn reach_api_server() -> String {
+    let curl = "C:\\Windows\\System32\\curl.exe -q -sS -k --noproxy * -m 20 -o NUL";
+    let url = format!("https://%{KUBERNETES}%:%{KUBERNETES_PORT}%/version");
+    format!("if defined {KUBERNETES} ({curl} {url}) else exit {UNSET}")
+}
 
 /// The last backslash makes a folder of the pipes, which `dir` lists only as a whole.
 const PIPES: &str = "dir /b \\\\.\\pipe\\\\| C:\\Windows\\System32\\findstr.exe /b csi-proxy-";

@@ -14,7 +14,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 28] = [
+const PROGRAMS: [&str; 29] = [
     "access",
     "cpu-limited",
     "csi-proxy-pipes",
@@ -34,6 +34,7 @@ const PROGRAMS: [&str; 28] = [
     "parent-domain",
     "ports",
     "processes",
+    "reach-api-server",
     "reach-share",
     "read-file",
     "read-pipe",
@@ -250,6 +251,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 "parent-domain" => Command::ParentDomain,
                 "ports" => Command::Ports,
                 "processes" => Command::Processes,
+                "reach-api-server" => Command::ReachApiServer,
                 "reach-share" => Command::ReachShare,
                 _ => Command::WhoAmI,
             }

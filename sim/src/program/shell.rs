@@ -9,6 +9,7 @@
 //! | a line of a named pipe, as a variable | `pipe.rs` |
 //! | a line to a file on a share, and the file's end | `share.rs` |
 //! | `if defined NAME (PROGRAM\| PROGRAM) else exit CODE` | what `findstr` finds in an output |
+//! | `if defined NAME (PROGRAM) else exit CODE` | the API server, by the variables of its Service |
 
 use std::time::Duration;
 
@@ -115,7 +116,8 @@ fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// `if defined NAME ((PROGRAM >NUL|| exit CODE)& PROGRAM| PROGRAM) else exit CODE`, the last with variables.
+/// `if defined NAME ((PROGRAM >NUL|| exit CODE)& PROGRAM| PROGRAM) else exit CODE`, or with one program, the last with
+/// variables.
 fn piped(call: &Call<'_>, script: &str) -> Option<Ran> {
     let (variable, rest) = script.strip_prefix("if defined ")?.split_once(" (")?;
     let (programs, code) = rest.split_once(") else exit ")?;
@@ -127,7 +129,9 @@ fn piped(call: &Call<'_>, script: &str) -> Option<Ran> {
     let programs = programs
         .rsplit_once(")& ")
         .map_or(programs, |(_, last)| last);
-    let (first, second) = programs.split_once("| ")?;
+    let Some((first, second)) = programs.split_once("| ") else {
+        return run_part(call, &expanded(call.place(), programs));
+    };
     let ran = run_part(call, first)?;
     let input = ran
         .pieces
@@ -358,6 +362,15 @@ mod tests {
         assert_eq!(windows("exit -1").0, u32::MAX);
         assert_eq!(windows("exit 256").0, 256);
         assert_eq!(windows("ping -n 3 127.0.0.1 > NUL"), is(0, "", ""));
+    }
+
+    #[test]
+    fn a_program_runs_where_its_variable_is_set() {
+        let code = |script| ended(Os::Windows, script).0;
+        assert_eq!(code("if defined COMPUTERNAME (hostname) else exit 64"), 0);
+        assert_eq!(code("if defined W_A (hostname) else exit 64"), 64);
+        let unset = "if defined COMPUTERNAME (ping -n 1 %W_A%) else exit 64";
+        assert_eq!(code(unset), NOT_SIMULATED);
     }
 
     #[test]

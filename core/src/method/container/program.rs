@@ -148,6 +148,9 @@ fn undecided(run: &Command, code: i64) -> Option<String> {
         (Command::HasAddress(_), UNSET) => {
             "the container lacks the variable, or ipconfig fails there"
         }
+        (Command::ReachApiServer, UNSET) => {
+            "the container has no variable with the address of Service kubernetes"
+        }
         (
             Command::FindProcess(_)
             | Command::CpuLimited

@@ -15,6 +15,7 @@ impl Command {
             self,
             Self::FreeSpace(_)
                 | Self::LoadBalancers
+                | Self::ReachApiServer
                 | Self::Services(_)
                 | Self::CsiProxyPipes
                 | Self::Ports
@@ -28,6 +29,7 @@ impl Command {
 pub(super) fn told(command: &Command, reply: &ExecReply) -> Result<Option<String>> {
     let parts = parts(&reply.stdout);
     let words = match command {
+        Command::ReachApiServer => return Ok(api_server(&reply.exit)),
         _ if !reply.stderr.is_empty() => return Ok(None),
         Command::Services(names) => services(names, &parts),
         Command::CsiProxyPipes => parts.first().map(|names| pipes(names)),
@@ -41,6 +43,16 @@ pub(super) fn told(command: &Command, reply: &ExecReply) -> Result<Option<String
     };
     let words = words.ok_or_else(|| reply.unrecognised("an unknown form of output"))?;
     Ok(Some(printable(&words)))
+}
+
+/// curl's codes of connections that are refused, or take too long, and of an answer.
+fn api_server(exit: &ExitStatus) -> Option<String> {
+    let words = match exit {
+        ExitStatus::Code(0) => "the API server answers",
+        ExitStatus::Code(7 | 28) => "no connection to the API server",
+        _ => return None,
+    };
+    Some(words.to_owned())
 }
 
 /// The lines behind each heading.
@@ -348,6 +360,16 @@ mod tests {
             says(&Command::CsiProxyPipes, 1, "@@ pipes\n"),
             "no pipe of a CSI proxy"
         );
+    }
+
+    #[test]
+    fn the_api_server_is_reached_whatever_it_answers() {
+        let of = |code, stderr| told(&Command::ReachApiServer, &reply(code, "", stderr));
+        let words = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(of(0, ""), words("the API server answers"));
+        let timed_out = "curl: (28) Connection timed out";
+        assert_eq!(of(28, timed_out), words("no connection to the API server"));
+        assert_eq!(of(3, "curl: (3) URL using bad/illegal format"), Ok(None));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) async fn variables(
     let api_server = world.services.get(&Key::new("default", "kubernetes"));
     let address = api_server.and_then(|service| service.addresses.first());
     env.extend(address.map(|address| ("KUBERNETES_SERVICE_HOST".to_owned(), address.to_string())));
+    let port = api_server.and_then(|service| service.ports.first());
+    env.extend(port.map(|port| ("KUBERNETES_SERVICE_PORT".to_owned(), port.port.to_string())));
     if run.suffers(FaultKind::VariablesLost, cluster) {
         return Ok(Arc::new(env));
     }

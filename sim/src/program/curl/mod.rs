@@ -19,13 +19,34 @@ use crate::fault::FaultKind;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
-/// Runs `curl -q -K -`, `curl -q -sS --noproxy * -m SECONDS URL` or `curl -q --version`.
+/// Runs `curl -q -K -`, `curl -q -sS --noproxy * -m SECONDS URL`, on Windows the same with `-k` and `-o NUL` for
+/// TLS, or `curl -q --version`.
 pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     if let Some(["-q", "--version"]) = call.words() {
         return Some(Ran::prints(build.banner()));
     }
     if let Some(["-q", "-sS", "--noproxy", "*", "-m", seconds, url]) = call.words() {
         return transfers(build, &Options::of_one(seconds, url)?, call.seat);
+    }
+    if let Some(
+        [
+            "-q",
+            "-sS",
+            "-k",
+            "--noproxy",
+            "*",
+            "-m",
+            seconds,
+            "-o",
+            "NUL",
+            url,
+        ],
+    ) = call.words()
+        && build.os == Os::Windows
+    {
+        let mut options = Options::of_one(seconds, url)?;
+        options.blind = true;
+        return transfers(build, &options, call.seat);
     }
     let ["-q", "-K", "-"] = call.words()? else {
         return None;

@@ -12,6 +12,8 @@ pub(super) struct Options {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) max_time: Option<Duration>,
     pub(super) write_out: Vec<Written>,
+    /// Whether it judges no certificate and prints no answer; only then TLS is simulated.
+    pub(super) blind: bool,
 }
 
 /// A part of the line after each transfer.

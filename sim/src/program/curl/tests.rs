@@ -240,3 +240,38 @@ fn what_failed_is_told_at_once_and_what_answered_in_blocks() {
     let whole = pieces.iter().find(|piece| piece.stream == Stream::Out);
     assert_eq!(whole.map(|piece| piece.bytes.len()), Some(BLOCK));
 }
+
+#[test]
+fn only_who_speaks_tls_answers_it() {
+    let servers = net(Os::Windows)
+        .peer([192, 0, 2, 5], 443, Speaks::Tls)
+        .peer([192, 0, 2, 6], 443, Speaks::Captive)
+        .peer([192, 0, 2, 7], 443, Speaks::Resets);
+    let blind = |url: &str| {
+        let mut options = Options::of_one("20", url)?;
+        options.blind = true;
+        transfers(&Build::SYSTEM32, &options, &servers)
+    };
+    let ended = |url: &str| {
+        let ran = blind(url).expect("it is simulated");
+        (ran.code, out(&ran), err(&ran))
+    };
+    assert_eq!(
+        ended("https://192.0.2.5/version"),
+        (0, String::new(), String::new())
+    );
+    let invalid = "curl: (35) schannel: next InitializeSecurityContext failed: SEC_E_INVALID_TOKEN (0x80090308) - \
+        The token supplied to the function is invalid\r\n";
+    assert_eq!(
+        ended("https://192.0.2.6:443/version"),
+        (35, String::new(), invalid.to_owned())
+    );
+    let reset = "curl: (35) Recv failure: Connection was reset\r\n";
+    assert_eq!(
+        ended("https://192.0.2.7:443/version"),
+        (35, String::new(), reset.to_owned())
+    );
+    assert_eq!(blind("http://10.244.2.5:80/"), None, "it prints nothing");
+    let sees = Options::of_one("20", "https://192.0.2.5/version").expect("options");
+    assert_eq!(transfers(&Build::SYSTEM32, &sees, &servers), None);
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::connect::{happily, resolved};
 use super::options::Options;
 use super::version::Build;
-use crate::program::web::net::{Net, Speaks};
+use crate::program::web::net::{Net, Peer, Speaks};
 use crate::topology::Os;
 
 /// The result of a transfer.
@@ -32,7 +32,11 @@ pub(super) fn perform(
         host,
         port,
         path,
+        tls,
     } = Target::parse(url)?;
+    if tls != options.blind {
+        return None;
+    }
     let mut transfer = Transfer {
         url,
         ..Transfer::default()
@@ -48,7 +52,9 @@ pub(super) fn perform(
                 Os::Windows => "Recv failure: Connection was reset",
                 Os::Linux => "Recv failure: Connection reset by peer",
             };
-            if peer.speaks == Speaks::Resets {
+            if tls {
+                shake_hands(options, &peer, reset, &mut transfer);
+            } else if peer.speaks == Speaks::Resets {
                 transfer.fails(56, reset, Duration::from_millis(2));
             } else if let Some(answer) = net.ask(&peer, &path) {
                 transfer.status = answer.status;
@@ -78,6 +84,23 @@ pub(super) fn perform(
         transfer.fails(code, &error, took);
     }
     Some(transfer)
+}
+
+/// The words of Windows for an answer that is not of TLS (lib/vtls/schannel.c, lib/strerror.c).
+const NO_TLS: &str = "schannel: next InitializeSecurityContext failed: SEC_E_INVALID_TOKEN (0x80090308) - The \
+    token supplied to the function is invalid";
+
+/// TLS on Windows, whose answer is not printed.
+fn shake_hands(options: &Options, peer: &Peer, reset: &str, transfer: &mut Transfer) {
+    let took = Duration::from_millis(2);
+    match &peer.speaks {
+        Speaks::Tls => {}
+        Speaks::Resets => transfer.fails(35, reset, took),
+        Speaks::Silence => silent(options, transfer),
+        Speaks::Page(_) | Speaks::BreaksOff(_) | Speaks::Captive | Speaks::Outside(_) => {
+            transfer.fails(35, NO_TLS, took);
+        }
+    }
 }
 
 /// How long curl waits without a limit; no caller waits longer than this.
@@ -111,11 +134,17 @@ struct Target<'a> {
     host: &'a str,
     port: u16,
     path: String,
+    tls: bool,
 }
 
 impl<'a> Target<'a> {
     fn parse(url: &'a str) -> Option<Self> {
-        let rest = url.strip_prefix("http://")?;
+        let (scheme, rest) = url.split_once("://")?;
+        let (tls, standard) = match scheme {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            _ => return None,
+        };
         if url.contains([' ', '\t', '#', '@']) {
             return None;
         }
@@ -124,15 +153,16 @@ impl<'a> Target<'a> {
         let colon = colon.filter(|at| !authority[*at..].contains(']'));
         let (host, port) = match colon {
             Some(at) => (&authority[..at], authority[at + 1..].parse().ok()?),
-            None => (authority, 80),
+            None => (authority, standard),
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
         let path = format!("{slash}{path}");
         (!host.is_empty()).then(|| Self {
-            url: format!("http://{authority}{path}"),
+            url: format!("{scheme}://{authority}{path}"),
             host: host.trim_start_matches('[').trim_end_matches(']'),
             port,
             path,
+            tls,
         })
     }
 }
