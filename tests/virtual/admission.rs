@@ -141,7 +141,7 @@ fn broken() -> Outcome {
         let fault = "variables-lost=windows-2022".parse().expect("a fault");
         world.joined.faults().set(fault);
         let options = RunOptions {
-            selection: selection_of(&ALL, &["pod.configmap-env", "pod.init-containers"]),
+            selection: selection_of(&ALL, &["pod.configmap-env", "pod.init-containers[*"]),
             ..world.whole("r1")
         };
         let ran = undisturbed(&world.cluster(), &options).await;

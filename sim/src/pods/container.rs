@@ -126,7 +126,9 @@ impl Slot<'_> {
             let (finished, end) = self.once(&image, place).await;
             let code = finished.exit_code;
             let again = self.run.book().restarts(self.spec, self.role, code);
-            let again = again && self.run.ending.borrow().is_none();
+            let suffers = |kind| self.run.suffers(kind, self.cluster);
+            let given_up = self.role == Role::Init && suffers(FaultKind::InitNotRestarted);
+            let again = again && !given_up && self.run.ending.borrow().is_none();
             self.note(|container| {
                 container.log.end();
                 container.ready = code == 0 && self.role == Role::Init;

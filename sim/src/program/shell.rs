@@ -10,6 +10,7 @@
 //! | a line to a file on a share, and the file's end | `share.rs` |
 //! | `if defined NAME (PROGRAM\| PROGRAM) else exit CODE` | what `findstr` finds in an output |
 //! | `if defined NAME (PROGRAM) else exit CODE` | the API server, by the variables of its Service |
+//! | `type FILE\|\| (STEPS)` | an entry point that fails until a file is there |
 
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
         .or_else(|| piped(call, script))
         .map(Started::Ended)
         .or_else(|| BUSY.contains(&script).then(Started::stays))
+        .or_else(|| instead(call, script))
         .or_else(|| steps(call, script))
 }
 
@@ -256,6 +258,17 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
     Some(Started::Ended(ran))
 }
 
+/// `type FILE|| (STEPS)`: the steps where the file cannot be read.
+fn instead(call: &Call<'_>, script: &str) -> Option<Started> {
+    let (first, otherwise) = script.split_once("|| (")?;
+    let ran = file::command(call, first)?;
+    if ran.code == 0 {
+        return Some(Started::Ended(ran));
+    }
+    let started = steps(call, otherwise.strip_suffix(')')?)?;
+    Some(started.after(ran))
+}
+
 /// The folder of a `HostProcess` container's image and volumes.
 const MOUNT_POINT: &str = "%CONTAINER_SANDBOX_MOUNT_POINT%";
 
@@ -371,6 +384,17 @@ mod tests {
         assert_eq!(code("if defined W_A (hostname) else exit 64"), 64);
         let unset = "if defined COMPUTERNAME (ping -n 1 %W_A%) else exit 64";
         assert_eq!(code(unset), NOT_SIMULATED);
+    }
+
+    #[test]
+    fn what_stands_behind_a_failure_runs_until_the_file_is_there() {
+        let place = place(Os::Windows, Family::Servercore);
+        let argv = ["cmd", "/c", r"type C:\tried|| (>C:\tried echo tried& exit 3)"];
+        let codes = [(); 2].map(|()| match run(&place, &argv) {
+            Started::Ended(ran) => ran.code,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(codes, [3, 0]);
     }
 
     #[test]

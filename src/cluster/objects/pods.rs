@@ -337,7 +337,7 @@ impl PodWait {
         let failed = self.failed(pod, now).is_some();
         match failure(pod) {
             Some(open) if starts && !failed && !open.ran => Condition::NotYet(open.error.detail),
-            _ => settled(pod, starts),
+            _ => settled(pod, starts && !failed),
         }
     }
 
@@ -529,6 +529,17 @@ mod tests {
             assert_eq!(matches!(seen, Condition::Done(())), settles, "{words}");
             let anywhere = wait.settled(&pod, false, now);
             assert!(matches!(anywhere, Condition::Done(())), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_pod_is_settled_whose_container_crashes_for_good_before_the_others_begin() {
+        for (restarts, settles) in [(2, false), (3, true)] {
+            let mut pod = waiting(CRASHES, "back-off");
+            pod["spec"] = json!({"nodeName": "n", "containers": [{"name": "a"}, {"name": "b"}]});
+            pod["status"]["containerStatuses"][0]["restartCount"] = json!(restarts);
+            let seen = wait().settled(&pod, true, Instant::now());
+            assert_eq!(matches!(seen, Condition::Done(())), settles, "{restarts}");
         }
     }
 

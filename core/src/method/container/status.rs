@@ -9,7 +9,6 @@ use super::PodOf;
 use super::begun::drop_overcome;
 use crate::fixture::{FixtureName, Need};
 use crate::method::NO_IMAGE;
-use crate::method::api::disruption::statuses;
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{AS_CREATED, ErrorKind, Result};
 use crate::method::exchange::{ApiRequest, Request};
@@ -86,7 +85,9 @@ pub enum Status {}
 
 /// Why a container of a pod has no image yet, if one has none: nothing is seen of what it does.
 fn lacks_image(pod: &Json) -> Option<String> {
-    statuses(pod).find_map(|status| {
+    let lists = ["initContainerStatuses", "containerStatuses"].into_iter();
+    let lists = lists.filter_map(|list| pod["status"][list].as_array());
+    lists.flatten().find_map(|status| {
         let waiting = &status["state"]["waiting"];
         let reason = waiting["reason"].as_str()?;
         let text = |value: &Json| printable(value.as_str().unwrap_or_default());

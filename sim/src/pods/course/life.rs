@@ -289,7 +289,7 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
             let role = Role::of_init(container);
             if role == Role::Sidecar {
                 turns[index].cancel();
-                started(run, index).await;
+                started(cluster, run, index).await;
             } else if lead(container, index, role).await != Some(0) {
                 return;
             }
@@ -324,9 +324,11 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
 }
 
 /// Waits until a sidecar has started, or never will.
-async fn started(run: &PodRun, index: usize) {
+async fn started(cluster: &Cluster, run: &PodRun, index: usize) {
+    let awaited = run.suffers(FaultKind::SidecarsAwaited, cluster);
     until(run, |book| {
-        book.init.get(index).is_none_or(|c| c.past_startup)
+        let sidecar = book.init.get(index);
+        sidecar.is_none_or(|it| it.past_startup && !awaited)
     })
     .await;
 }

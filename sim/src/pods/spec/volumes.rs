@@ -335,6 +335,11 @@ pub(crate) fn files(
 ) -> Result<Files, String> {
     let os = run.node.pool.os();
     let suffers = |kind| run.suffers(kind, cluster);
+    let is_restarted = {
+        let book = run.book();
+        let own = book.container(&container.name);
+        own.is_some_and(|own| own.restarts > 0)
+    };
     let none = Volumes::new();
     let volumes = run.volumes.get().unwrap_or(&none);
     let mut mounts = Vec::new();
@@ -353,7 +358,10 @@ pub(crate) fn files(
         let is_filled = *kind == Kind::Filled;
         let is_lost = match kind {
             Kind::Filled => suffers(FaultKind::FilesMissing),
-            Kind::Empty => suffers(FaultKind::VolumesApart),
+            Kind::Empty => {
+                suffers(FaultKind::VolumesApart)
+                    || is_restarted && suffers(FaultKind::EmptyDirLostOnRestart)
+            }
             Kind::Written | Kind::ReadOnly => false,
         };
         // A `subPath` mount keeps the file that the kubelet had written by then
