@@ -96,6 +96,10 @@ impl Net for Seat<'_> {
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
+        let is_of_pod = matches!(self.place.origin, Origin::Pod(_));
+        if self.place.apart && is_of_pod && address.is_loopback() {
+            return Link::Refused;
+        }
         let turn = self.view.turns.next_turn(Protocol::Tcp, address, port);
         let request = Request::tcp(self.place.origin.clone(), address, port, turn);
         let (source, speaks) = match network::connect(self.view.world, &request) {
