@@ -159,6 +159,7 @@ pub enum FaultKind {
     GraceIgnored,
     EndsSlow,
     ExitCodeLost,
+    ZeroLost,
     HostProcessRefused,
     RelativeCommandsLost,
     ExecRefused,

@@ -298,9 +298,11 @@ impl Slot<'_> {
         });
         self.tell("Started", "Container started".to_owned());
         let (code, end) = self.runs(image, started, &argv).await;
+        let zero_lost = || self.role == Role::Main && run.suffers(FaultKind::ZeroLost, cluster);
         let code = match end {
             End::NodeDown => code,
             _ if run.suffers(FaultKind::ExitCodeLost, cluster) => 0,
+            End::Itself if code == 0 && zero_lost() => 1,
             _ => code,
         };
         let reason = match (&end, code) {
