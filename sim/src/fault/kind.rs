@@ -150,6 +150,7 @@ pub enum FaultKind {
     CrashLoop,
     ListensLate,
     ProbeIgnored,
+    ProbeKillsHealthy,
     ReadyStays,
     PostStartSkipped,
     PreStopSkipped,

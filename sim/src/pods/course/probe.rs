@@ -120,8 +120,14 @@ impl<'a> Looks<'a> {
             }
             self.begun = true;
             let ignored = slot.run.suffers(FaultKind::ProbeIgnored, slot.cluster);
+            let mistaken =
+                kind == "Liveness" && slot.run.suffers(FaultKind::ProbeKillsHealthy, slot.cluster);
             let healthy = match Box::pin(check(slot, self.probe)).await {
                 _ if ignored => true,
+                Ok(()) if mistaken => {
+                    slot.warn("Unhealthy", format!("{kind} probe failed: "));
+                    false
+                }
                 Ok(()) => true,
                 Err(Lost::Nothing { why, .. }) => {
                     slot.warn("Unhealthy", format!("{kind} probe failed: {why}"));

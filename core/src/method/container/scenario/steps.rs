@@ -119,7 +119,7 @@ impl Scenario {
         );
         match self {
             Self::ReadinessProbe => readiness(is_ready, taken_away, os),
-            Self::LivenessProbe => vec![probed_once, taken_away, restarted],
+            Self::LivenessProbe => vec![probed_twice(), taken_away, restarted],
             Self::MemoryOverUse => vec![refused_memory(), runs_on(), refused_once_more()],
             Self::NetworkAfterRestart => vec![
                 presumed("the container has the address of its pod", look()),
@@ -221,6 +221,15 @@ fn presumed(words: &'static str, act: Act) -> Step {
         presumed: true,
         ..step(words, act)
     }
+}
+
+/// Its probe begins after 10 s, when a slow node has the file. Where a container crashes, the other one of its pod does,
+/// too: if it ends alone, the probe is why.
+fn probed_twice() -> Step {
+    step(
+        "the container, whose probe passes, runs without a restart for 20 s",
+        Act::Keep(Condition::Runs, Duration::from_secs(20)),
+    )
 }
 
 /// The file that the probes of manifests look for.
