@@ -151,6 +151,7 @@ pub enum FaultKind {
     ListensLate,
     ProbeIgnored,
     ProbeKillsHealthy,
+    StartupProbeIgnored,
     ReadyStays,
     PostStartSkipped,
     PreStopSkipped,

@@ -22,15 +22,35 @@ pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
     if !matches!(slot.role, Role::Main | Role::Sidecar) {
         return std::future::pending().await;
     }
+    let ignored = slot
+        .run
+        .suffers(FaultKind::StartupProbeIgnored, slot.cluster);
+    if !ignored && let Some(stop) = start(slot).await {
+        return stop;
+    }
+    tokio::select! {
+        biased;
+        Some(stop) = start(slot), if ignored => stop,
+        stop = watch_others(slot) => stop,
+    }
+}
+
+/// Runs the startup probe until the container has started; returns why it must be restarted, if it must.
+async fn start(slot: Slot<'_>) -> Option<Stop> {
     if let Some(probe) = &slot.spec.startup_probe {
         if !Looks::begin(slot, probe, "Startup").await.next().await {
-            return failed(slot, "startup", probe);
+            return Some(failed(slot, "startup", probe));
         }
         slot.note(|container| {
             container.past_startup = true;
             container.ready = slot.spec.readiness_probe.is_none();
         });
     }
+    None
+}
+
+/// Runs the readiness and the liveness probe.
+async fn watch_others(slot: Slot<'_>) -> Stop {
     let readiness = async {
         if let Some(probe) = &slot.spec.readiness_probe {
             let mut looks = Looks::begin(slot, probe, "Readiness").await;

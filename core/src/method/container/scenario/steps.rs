@@ -134,8 +134,8 @@ impl Scenario {
             ],
             Self::StartupProbe => vec![
                 step(
-                    "the container has not started, and no liveness probe restarts it, for 10 s",
-                    Act::Keep(Condition::Started(false), Duration::from_secs(10)),
+                    "the container has not started, and no liveness probe restarts it, for 20 s",
+                    Act::Keep(Condition::Started(false), Duration::from_secs(20)),
                 ),
                 step("what its probes look for is there", put(os)),
                 step(
