@@ -203,6 +203,7 @@ pub enum FaultKind {
     SharesOffered,
     NanoWhole,
     NonRootIgnored,
+    ImageUsersChecked,
     CpuLimitIgnored,
     MemoryLimitIgnored,
     OverUseKills,

@@ -220,7 +220,7 @@ impl Slot<'_> {
         let env = env::variables(self.cluster, run, spec).await?;
         let files = volumes::files(self.cluster, run, spec, &env)?;
         let checked = !run.suffers(FaultKind::NonRootIgnored, self.cluster);
-        if let Some(text) = start::forbidden(run, spec).filter(|_| checked) {
+        if let Some(text) = start::forbidden(self, image).filter(|_| checked) {
             return Err(text);
         }
         let mut place = Place {

@@ -1,11 +1,8 @@
 //! Containers that the runtime or the kubelet does not start, with their errors; and termination messages.
 
-use k8s_openapi::api::core::v1::Container;
-
-use super::run::PodRun;
 use super::sandbox::is_known;
 use crate::fault::FaultKind;
-use crate::nodes::image::Image;
+use crate::nodes::image::{Family, Image};
 use crate::pods::container::Slot;
 use crate::program::{ADMINISTRATOR, Place, Refusal};
 use crate::topology::Os;
@@ -17,7 +14,8 @@ const LOG_BYTES: usize = 2048;
 
 /// Returns why the kubelet does not create the container: `verifyRunAsNonRoot`
 /// (`pkg/kubelet/kuberuntime/security_context_{windows,others}.go`).
-pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
+pub(crate) fn forbidden(slot: Slot<'_>, image: &Image) -> Option<String> {
+    let Slot { run, spec, .. } = slot;
     let context = spec.security_context.as_ref();
     let pods = run.pod.spec.as_ref();
     let pods = pods.and_then(|spec| spec.security_context.as_ref());
@@ -28,7 +26,11 @@ pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
     }
     let of = format!("(pod: \"{}\", container: {})", run.written(), spec.name);
     if run.node.pool.os() == Os::Windows {
-        let user = run.user(spec)?;
+        let checks = run.suffers(FaultKind::ImageUsersChecked, slot.cluster);
+        // That of Nano Server alone names its user
+        let unnamed = checks && image.family != Family::Nanoserver;
+        let own = unnamed.then(|| ADMINISTRATOR.to_owned());
+        let user = run.user(spec).or(own)?;
         return user.eq_ignore_ascii_case(ADMINISTRATOR).then(|| {
             format!(
                 "container's runAsUserName ({user}) which will be regarded as root identity and \
