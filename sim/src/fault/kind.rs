@@ -197,6 +197,7 @@ pub enum FaultKind {
     HyperVIsolation,
     LinuxFieldsHonoured,
     UserNameIgnored,
+    UserNameOfPodWins,
     CredentialSpecLost,
     SharesRefused,
     SharesOpen,

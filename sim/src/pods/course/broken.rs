@@ -20,6 +20,13 @@ pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
     if suffers(FaultKind::UserNameIgnored) {
         place.user = None;
     }
+    if suffers(FaultKind::UserNameOfPodWins) {
+        let nothing_own = Container {
+            security_context: None,
+            ..spec.clone()
+        };
+        place.user = run.user(&nothing_own).or(place.user.take());
+    }
     if suffers(FaultKind::VolumesDenied) {
         let user = place.user.as_deref();
         place.files.denies_volumes = user.is_some_and(|user| user != ADMINISTRATOR);
