@@ -1,7 +1,7 @@
 //! Measures what it costs to find the causes of a run with many checks that failed: `causes RECORD [FEW MANY]`, by
 //! default 10000 and 100000 checks, made from those of a record by giving each to many nodes. Prints time and memory
-//! beyond the record's own; exits with 1 if a check among many costs more than twice one among few, each by the
-//! fastest of three. Linux only: it reads /proc.
+//! beyond the record's own; exits with 1 if a check among many costs more than twice one among few, or if the many
+//! take more than a second or 200 MB. The fastest of three counts. Linux only: it reads /proc.
 
 #![expect(
     clippy::disallowed_methods,
@@ -25,6 +25,23 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The most that a check among many may cost, as a multiple of one among few.
 const LINEAR: f64 = 2.0;
+/// The most that many checks may take, in seconds and in MB.
+const SECONDS: f64 = 1.0;
+const MEMORY: f64 = 200.0;
+
+/// What the causes of a run cost.
+struct Cost {
+    checks: u32,
+    seconds: f64,
+    /// In MB, beyond the record's own.
+    memory: f64,
+}
+
+impl Cost {
+    fn of_a_check(&self) -> f64 {
+        self.seconds / f64::from(self.checks)
+    }
+}
 
 fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);
@@ -36,14 +53,23 @@ fn main() -> Result<ExitCode> {
     if sizes.is_empty() {
         sizes = vec![10_000, 100_000];
     }
-    let each: Vec<_> = sizes
+    let costs: Vec<_> = sizes
         .iter()
         .map(|size| measured(&record, *size))
         .collect::<Result<_>>()?;
-    let ratio = each[each.len() - 1] / each[0];
-    let kept = ratio <= LINEAR;
-    let mark = if kept { "" } else { " NOT KEPT" };
-    println!("causes of a check, many over few: {ratio:.2} (bound: at most {LINEAR}){mark}");
+    let (few, many) = (&costs[0], &costs[costs.len() - 1]);
+    let ratio = many.of_a_check() / few.of_a_check();
+    let bounds = [
+        ("of a check, many over few", ratio, LINEAR, ""),
+        ("of many", many.seconds, SECONDS, " s"),
+        ("of many", many.memory, MEMORY, " MB"),
+    ];
+    let mut kept = true;
+    for (what, cost, bound, unit) in bounds {
+        let mark = if cost <= bound { "" } else { " NOT KEPT" };
+        kept &= mark.is_empty();
+        println!("causes {what}: {cost:.2}{unit} (bound: at most {bound}{unit}){mark}");
+    }
     Ok(if kept {
         ExitCode::SUCCESS
     } else {
@@ -51,14 +77,13 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-/// Seconds for each check.
-fn measured(record: &RunView, size: usize) -> Result<f64> {
+fn measured(record: &RunView, size: usize) -> Result<Cost> {
     let view = many(record, size)?;
     let failed = view.checks.values().filter(|check| {
         let verdict = check.verdict();
         matches!(verdict, Some(Verdict::Fail | Verdict::Inconclusive))
     });
-    let (failed, before) = (failed.count(), mib("VmRSS:")?);
+    let (failed, before) = (failed.count(), megabytes("VmRSS:")?);
     // The peak counts from here
     write("/proc/self/clear_refs", "5")?;
     let (mut seconds, mut found) = (f64::MAX, 0);
@@ -71,11 +96,16 @@ fn measured(record: &RunView, size: usize) -> Result<f64> {
             return Err("nothing is explained".into());
         }
     }
-    let (checks, memory) = (view.checks.len(), mib("VmHWM:")? - before);
+    let checks = u32::try_from(view.checks.len())?;
+    let memory = megabytes("VmHWM:")? - before;
     println!(
-        "{checks} checks, {failed} failed or not told: {found} causes in {seconds:.3} s, {memory:.0} MiB"
+        "{checks} checks, {failed} failed or not told: {found} causes in {seconds:.3} s, {memory:.0} MB"
     );
-    Ok(seconds / f64::from(u32::try_from(checks)?))
+    Ok(Cost {
+        checks,
+        seconds,
+        memory,
+    })
 }
 
 /// The run with as many nodes in each pool as it takes to have so many checks, each of them from every node.
@@ -117,10 +147,10 @@ fn many(record: &RunView, size: usize) -> Result<RunView> {
     Ok(view)
 }
 
-/// A field of this process's status in MiB.
-fn mib(field: &str) -> Result<f64> {
+/// A field of this process's status, which has it in KiB.
+fn megabytes(field: &str) -> Result<f64> {
     let status = read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(field));
     let number = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(number.ok_or("no such field")?.parse::<f64>()? / 1024.0)
+    Ok(number.ok_or("no such field")?.parse::<f64>()? * 1024.0 / 1e6)
 }
