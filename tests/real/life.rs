@@ -1,6 +1,8 @@
 //! The life of a run of the real binary: success, signals, a kill at several moments. Whatever happens,
 //! kubectl sees afterwards what it saw before.
 
+mod scenarios;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
@@ -63,6 +65,7 @@ pub(crate) fn add(trials: &mut Trials) {
         load_balancer,
     );
     trials.add("life::a_second_signal_abandons".to_owned(), abandoned);
+    scenarios::add(trials);
 }
 
 /// A run of the binary, with its progress lines.
@@ -74,10 +77,15 @@ struct Run {
 
 impl Run {
     fn start(world: &World, out: &Path) -> Self {
+        Self::of(world, out, &WITHOUT)
+    }
+
+    /// Starts a run of the checks that are selected.
+    fn of(world: &World, out: &Path, selected: &[&str]) -> Self {
         let mut arguments = vec!["run", "--details", "--out"];
         let out = out.to_string_lossy();
         arguments.push(&out);
-        arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
+        arguments.extend(selected.iter().flat_map(|check| ["--select", check]));
         let mut child = binary(world, &arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -19,7 +19,7 @@ mod policy;
 mod shared;
 mod world;
 
-use shared::{asking, products, runs, scheduling, suites, table, troubles};
+use shared::{asking, products, runs, scenarios, scheduling, suites, table, troubles};
 use world::Trials;
 
 fn main() {

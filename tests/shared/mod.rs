@@ -5,6 +5,7 @@
 pub(crate) mod asking;
 pub(crate) mod products;
 pub(crate) mod runs;
+pub(crate) mod scenarios;
 pub(crate) mod scheduling;
 pub(crate) mod suites;
 pub(crate) mod table;

@@ -25,7 +25,7 @@ mod world;
 
 use libtest_mimic::{Arguments, run};
 
-use shared::{asking, products, runs, scheduling, suites, table, troubles};
+use shared::{asking, products, runs, scenarios, scheduling, suites, table, troubles};
 
 /// A third of what whole runs do is to allocate.
 #[global_allocator]

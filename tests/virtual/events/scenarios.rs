@@ -22,6 +22,7 @@ use winconform_core::method::{Act, Scenario};
 use winconform_core::verdict::Verdict;
 
 use crate::events::killed::{goes_on, same, until};
+use crate::scenarios::of;
 use crate::world::{
     Outcome, Ran, World, mortal, selection, trial, unbroken_of, undisturbed, verdicts, within,
 };
@@ -70,21 +71,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
     ];
     each.chain(late).collect()
-}
-
-/// The claim that a scenario is about, and its pod.
-fn of(scenario: Scenario) -> (&'static str, &'static str) {
-    match scenario {
-        Scenario::LivenessProbe => ("pod.liveness-probe", "liveness-windows-2022"),
-        Scenario::MemoryOverUse => ("limit.no-oom-kill", "limited-windows-2022"),
-        Scenario::NetworkAfterRestart => ("pod.network-survives-restart", "restarted-windows-2022"),
-        Scenario::PreStop => ("pod.pre-stop", "hooked-windows-2022"),
-        Scenario::ReadinessProbe => ("pod.readiness-probe", "readiness-windows-2022"),
-        Scenario::StartupProbe => ("pod.startup-probe", "startup-windows-2022"),
-        Scenario::SubPathRelease => ("storage.subpath[*", "released-windows-2022"),
-        Scenario::TerminationGrace => ("pod.termination-grace", "slow-windows-2022"),
-        Scenario::WorkloadSignals => ("pod.workload-signals", "polite-windows-2022"),
-    }
 }
 
 /// Options of a run of the checks of a claim.
