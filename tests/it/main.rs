@@ -1,6 +1,6 @@
 //! Tests that need no simulated time, one file for each subject: the binary with bad input and as a demo,
 //! rules of the sources, manifests and roles, recorded answers. `cluster` and one test of `manifests` need a
-//! control plane; without one they print that they did not run.
+//! control plane, one of `real_node` a real node; without one they print that they did not run.
 
 mod bad_input;
 mod cluster;
@@ -9,6 +9,7 @@ mod links;
 mod manifests;
 mod pinned;
 mod rbac;
+mod real_node;
 mod recordings;
 mod sources;
 #[path = "../shared/suites.rs"]
