@@ -14,7 +14,11 @@ pub struct Claim {
     /// What sort of statement it is.
     pub claim_type: ClaimType,
     pub from: Vec<Document>,
+    /// The address of its own page, test or issue.
+    pub source: Option<String>,
     pub statement: String,
+    /// Why it says otherwise than its documents.
+    pub reworded: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,12 +92,56 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         Some(documents)
     });
+    let source = fields.maybe(decoder, "source", |decoder, node| {
+        let is_not = ("is not an address", Some("it begins with https://"));
+        let known = |text: &str| text.starts_with("https://").then(|| text.to_owned());
+        decoder.parsed(node, "`source`", is_not, known)
+    });
     let statement = fields.text(decoder, "claim");
+    let reworded = fields.maybe(decoder, "reworded", |decoder, node| {
+        decoder.text(node, "`reworded`").map(str::to_owned)
+    });
     fields.finish(decoder);
     Some(Claim {
         id: id?,
         claim_type: kind?,
         from: from?,
+        source: source?,
         statement: statement?,
+        reworded: reworded?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(more: &str) -> (Catalogue, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let claim = "id: net.x, type: advice, from: [docs], claim: it works";
+        let text = format!("claims: [{{{claim}{more}}}]");
+        let catalogue = Catalogue::read("claims.yaml", &text, &mut found);
+        (catalogue, found)
+    }
+
+    #[test]
+    fn a_claim_may_name_its_source_and_why_it_is_reworded() {
+        let more = r#", source: "https://a.example/b", reworded: it is so"#;
+        let (catalogue, found) = read(more);
+        assert!(found.is_empty(), "{found:?}");
+        let claim = catalogue.find("net.x").expect("the claim");
+        assert_eq!(claim.source.as_deref(), Some("https://a.example/b"));
+        assert_eq!(claim.reworded.as_deref(), Some("it is so"));
+        let (catalogue, _) = read("");
+        let claim = catalogue.find("net.x").expect("the claim");
+        assert_eq!((&claim.source, &claim.reworded), (&None, &None));
+    }
+
+    #[test]
+    fn a_source_is_an_address() {
+        let (catalogue, found) = read(", source: page 7");
+        assert!(catalogue.find("net.x").is_none());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].message, "`page 7` is not an address");
+    }
 }

@@ -42,7 +42,7 @@ pub enum Document {
     Guide,
     /// Hybrid cluster guide.
     Hybrid,
-    /// Current documentation and API source.
+    /// Current documentation, upstream tests and reports: a claim has the address itself.
     Docs,
 }
 
@@ -56,11 +56,11 @@ impl Document {
             Self::Intro114 => "Intro to Windows support in Kubernetes (1.14)",
             Self::Guide => "Guide for running Windows containers in Kubernetes",
             Self::Hybrid => "Hybrid cluster guide",
-            Self::Docs => "current Kubernetes documentation and API source",
+            Self::Docs => "current documentation, upstream tests and reports",
         }
     }
 
-    /// Where it is, if it is public.
+    /// Where it is, if it is one public page.
     pub fn link(self) -> Option<&'static str> {
         Some(match self {
             Self::Concept124 => {
@@ -73,8 +73,7 @@ impl Document {
                 "https://github.com/kubernetes/website/blob/release-1.14/content/en/docs/setup/windows/intro-windows-in-kubernetes.md"
             }
             Self::Guide => "https://kubernetes.io/docs/concepts/windows/user-guide/",
-            Self::Docs => "https://kubernetes.io/docs/concepts/windows/",
-            Self::Hybrid => return None,
+            Self::Docs | Self::Hybrid => return None,
         })
     }
 }

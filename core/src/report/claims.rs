@@ -14,7 +14,7 @@ use crate::suite::Suites;
 use crate::text::{counted, printable};
 use crate::verdict::{Scope, Verdict};
 
-/// The wanted claims by area, each with its number of cases.
+/// The wanted claims by area, each with its number of cases, and why it says otherwise than its documents.
 pub fn list_text(suites: &Suites, selection: &Selection) -> String {
     let claims = wanted(suites, selection);
     let mut text = String::new();
@@ -37,6 +37,9 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         let id = pad(claim.id.as_str(), widest.unwrap_or_default());
         let kind = pad(claim.claim_type.as_str(), kinds.unwrap_or_default());
         let _ = writeln!(text, "  {id}  {kind}  {cases}");
+        if let Some(why) = &claim.reworded {
+            let _ = writeln!(text, "    reworded: {}", printable(why));
+        }
     }
     let total = claims.len();
     let implemented = claims.iter().filter(|it| is_implemented(suites, it));
@@ -59,7 +62,7 @@ fn cases(suites: &Suites, selection: &Selection, claim: &Claim) -> usize {
     cases.filter(|case| selection.may_want_case(case)).count()
 }
 
-/// The claims that are wanted as a JSON array: id, type, implemented, cases.
+/// The claims that are wanted as a JSON array: id, type, implemented, cases, source, reworded.
 pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     let listed = wanted(suites, selection).into_iter().map(|claim| {
         json!({
@@ -67,6 +70,8 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
             "type": claim.claim_type.as_str(),
             "implemented": is_implemented(suites, claim),
             "cases": cases(suites, selection, claim),
+            "source": claim.source,
+            "reworded": claim.reworded,
         })
     });
     super::json::pretty(&listed.collect::<Vec<_>>())

@@ -53,12 +53,18 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
         claim.claim_type,
         printable(&claim.statement)
     );
+    if let Some(why) = &claim.reworded {
+        field(&mut text, "reworded", why);
+    }
     text.push_str("\nfrom\n");
     for document in &claim.from {
         let link = document
             .link()
             .map_or_else(String::new, |link| format!(": {link}"));
         let _ = writeln!(text, "  {}{link}", document.title());
+    }
+    if let Some(source) = &claim.source {
+        let _ = writeln!(text, "  {}", printable(source));
     }
     for case in suites.cases_of(&claim.id).filter(|one| is_meant(one)) {
         let known = suites.ledger.of_case(&case.claim, case.name.as_deref());
