@@ -1,18 +1,30 @@
-//! Which claim each scenario is about.
+//! Which checks play each scenario, by the suites.
 
-use winconform_core::method::Scenario;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// The claim that a scenario is about, and its pod.
+use winconform_core::method::{Scenario, Test};
+use winconform_core::suite::Case;
+
+use super::suites::whole;
+
+/// For each scenario the pattern of the checks of the first case that asks for it, and its pod.
+static PLAYED: LazyLock<BTreeMap<&'static str, (String, String)>> = LazyLock::new(|| {
+    let asks = |case: &Case| match &case.test {
+        Test::Scenario(asked) => {
+            let (query, pattern) = (&asked.query, format!("{}[*", case.id()));
+            let pod = format!("{}-windows-2022", query.within.pod.name);
+            Some((query.scenario.as_str(), (pattern, pod)))
+        }
+        _ => None,
+    };
+    let suites = whole();
+    let asked = suites.cases.iter().rev();
+    asked.filter_map(asks).collect()
+});
+
+/// The pattern of the checks that play a scenario, and its pod.
 pub(crate) fn of(scenario: Scenario) -> (&'static str, &'static str) {
-    match scenario {
-        Scenario::LivenessProbe => ("pod.liveness-probe", "liveness-windows-2022"),
-        Scenario::MemoryOverUse => ("limit.no-oom-kill", "limited-windows-2022"),
-        Scenario::NetworkAfterRestart => ("pod.network-survives-restart", "restarted-windows-2022"),
-        Scenario::PreStop => ("pod.pre-stop", "hooked-windows-2022"),
-        Scenario::ReadinessProbe => ("pod.readiness-probe", "readiness-windows-2022"),
-        Scenario::StartupProbe => ("pod.startup-probe", "startup-windows-2022"),
-        Scenario::SubPathRelease => ("storage.subpath[*", "released-windows-2022"),
-        Scenario::TerminationGrace => ("pod.termination-grace", "slow-windows-2022"),
-        Scenario::WorkloadSignals => ("pod.workload-signals", "polite-windows-2022"),
-    }
+    let (pattern, pod) = &PLAYED[scenario.as_str()];
+    (pattern, pod)
 }
