@@ -56,6 +56,7 @@ fn main() {
         events::outages::trials(),
         rows::page::trials(),
         rows::claims::trials(),
+        rows::permissions::trials(),
         cost::trials(),
         nodes::trials(),
         rows::shown::trials(),

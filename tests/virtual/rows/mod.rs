@@ -6,6 +6,7 @@ pub(crate) mod clusters;
 mod objects;
 pub(crate) mod page;
 pub(crate) mod pairs;
+pub(crate) mod permissions;
 pub(crate) mod policy;
 pub(crate) mod real;
 mod rejections;
