@@ -129,8 +129,19 @@ impl Row {
     /// Whether a real control plane tries the row: with `all`, every suitable row, else rows with `real`.
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
-        // Nodes that join a real server pull images at once
-        let of_memory = ["validation-", "policy-", "pull-slow"];
+        // Nodes that join a real server pull images at once, and its controllers are its own
+        let of_memory = [
+            "validation-",
+            "policy-",
+            "pull-slow",
+            "deployments-",
+            "replica-sets-",
+            "replication-controllers-",
+            "stateful-sets-",
+            "daemon-sets-",
+            "jobs-",
+            "cron-jobs-",
+        ];
         let is_of_memory = of_memory.map(|begin| self.fault.starts_with(begin));
         // Whole runs on a real server have one rejection
         let is_had = self.areas != ["reject"] || self.fault.ends_with("=spec.hostPID");

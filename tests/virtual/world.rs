@@ -161,9 +161,11 @@ impl World {
         };
         let joined = hybrid_sim::join(server.client(), options).await;
         server.settled(SETTLING).await;
+        let joined = joined.expect("the nodes join");
+        server.suffer(joined.faults());
         Self {
             server,
-            joined: joined.expect("the nodes join"),
+            joined,
             env,
             began,
             loopback,

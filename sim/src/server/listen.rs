@@ -27,6 +27,7 @@ use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use crate::base::clock;
 use crate::base::fields::Fields;
+use crate::fault::FaultSwitch;
 use crate::nodes::kubelet::{ServingError, self_signed};
 use crate::server::checks::admission::{Recorded, versions};
 use crate::server::storage::state::State;
@@ -153,6 +154,11 @@ impl Server {
             tls,
             _stop_on_drop: stop.drop_guard(),
         })
+    }
+
+    /// Has the faults of the nodes that have joined change what the controllers do, too.
+    pub fn suffer(&self, faults: &FaultSwitch) {
+        self.shared.step(|state| state.faults = faults.clone());
     }
 
     /// Waits until the workloads run on nodes that have joined, but at most for `most`: a fault may

@@ -113,6 +113,8 @@ pub struct ObservedPod {
 #[serde(rename_all = "kebab-case")]
 pub enum StateObservation {
     Pods(Vec<ObservedPod>),
+    /// The same, where the run could not do all with them that it was to do before.
+    Unchanged(Vec<ObservedPod>),
     Endpoints(Vec<ObservedEndpoint>),
     /// Where a load balancer answers for a Service; `None` where none does.
     Balancer(Option<Balancer>),
@@ -175,6 +177,15 @@ impl Method for State {
                 StateExpectation::Ready { .. } | StateExpectation::Steady { .. },
                 StateObservation::Pods(seen),
             ) => compare_ready(*expectation, seen),
+            (StateExpectation::Ready { .. }, StateObservation::Unchanged(seen)) => {
+                match compare_ready(*expectation, seen)? {
+                    Comparison::Met(seen) => {
+                        let detail = format!("{}, but not after all changes", seen.seen);
+                        Err(ErrorKind::FixtureFailed.error(detail))
+                    }
+                    other => Ok(other),
+                }
+            }
             (StateExpectation::Addressed, StateObservation::Balancer(seen)) => {
                 Ok(compare_balancer(*expectation, seen.as_ref()))
             }
@@ -220,9 +231,13 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
     let others_began = || pods.iter().any(|pod| pod.ready);
     let was_prepared = fixture.disrupts() || fixture.starts_together() && others_began();
     let mut not_begun = pods.iter().filter_map(|pod| not_begun(pod, was_prepared));
+    let is_unchanged = !fixture.changes().is_empty()
+        && !fixture.disrupts()
+        && !at.ready.fixtures.contains_key(&fixture.in_pool(at.pool));
     // One crashed pod decides, whatever the state of its siblings
     match not_begun.next() {
         Some(error) if !pods.iter().any(has_crashed) => Err(error),
+        _ if is_unchanged => Ok(StateObservation::Unchanged(pods)),
         _ => Ok(StateObservation::Pods(pods)),
     }
 }
@@ -481,6 +496,27 @@ mod tests {
                 row.items
             );
         }
+    }
+
+    /// Whether two pods are Ready, of as many of a fixture of which not all changes were made.
+    fn unchanged(pods: usize) -> Result<Comparison> {
+        let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"image": "web:2022"}]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        let ready = ReadyFixtures::default();
+        let at = Bound {
+            image: Some("web:2022"),
+            ..Bound::to_ready(&ready)
+        };
+        let seen = read(StateQuery::Pods(FixtureName::CHURN), &at, &vec![pod; pods])?;
+        State::compare(&StateExpectation::Ready { pods: 2 }, &seen)
+    }
+
+    #[test]
+    fn pods_show_nothing_of_changes_that_were_not_made() {
+        let error = unchanged(2).expect_err("nothing is shown");
+        assert_eq!(error.detail, "2 of 2 Ready, but not after all changes");
+        let seen = unchanged(1).map(|compared| compared.holds());
+        assert_eq!(seen, Ok(false));
     }
 
     #[test]

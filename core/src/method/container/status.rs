@@ -176,7 +176,12 @@ impl Method for Status {
     }
 
     fn needs(query: &StatusQuery) -> Vec<(FixtureName, Need)> {
-        super::needs(query.object.of)
+        let mut needs = super::needs(query.object.of);
+        // Whether their controllers make pods is what the checks of these are about
+        if matches!(query.kind, StatusKind::Job | StatusKind::CronJob) {
+            needs[0].1 = Need::Settled;
+        }
+        needs
     }
 
     fn traits(query: &StatusQuery, _: &StatusExpectation) -> Traits {

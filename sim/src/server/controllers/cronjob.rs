@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::pods::{condition, is_going};
 use super::{Work, made, owned_by};
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::world::Key;
@@ -26,7 +27,8 @@ const LIMITS: [(&str, &str); 2] = [
 ];
 
 pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
-    if cron["spec"]["schedule"] != "* * * * *" || cron["spec"]["suspend"] == true {
+    let is_other = cron["spec"]["schedule"] != "* * * * *" || cron["spec"]["suspend"] == true;
+    if is_other || state.suffers(FaultKind::CronJobsIdle) {
         return;
     }
     let now = state.wall.now().as_second();

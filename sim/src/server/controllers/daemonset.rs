@@ -9,6 +9,7 @@ use super::pods::{self, is_going, is_over, is_ready};
 use super::{Work, count, hash_of, made, scheduler, without_zeros};
 use crate::base::clock;
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::storage::state::State;
 use crate::server::storage::store::Object;
 use crate::world::Key;
@@ -49,6 +50,9 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         .values()
         .flatten()
         .any(|(_, pod)| aim(pod).is_none());
+    let mut taking = nodes.iter().filter(|(_, takes)| *takes);
+    let last = taking.next().and(taking.next_back());
+    let left_out = last.filter(|_| state.suffers(FaultKind::DaemonSetsShort));
     let mut missing = 0;
     for (name, takes) in &nodes {
         let here = by_node.get(name).map_or(&[][..], Vec::as_slice);
@@ -65,7 +69,8 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
             }
         }
         missing += i64::from(!here.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
-        if here.is_empty() {
+        let is_left_out = left_out.is_some_and(|(last, _)| last == name);
+        if here.is_empty() && !is_left_out {
             if loses_pods && let Err(left) = paced(state, set, name) {
                 state.later_once(left, Work::workload("daemonsets", key));
                 continue;

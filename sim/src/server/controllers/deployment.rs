@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::pods::{condition, condition_mut, set_condition};
 use super::{Work, hash_of, made, owned_by, without_zeros};
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::server::storage::store::Object;
@@ -122,7 +123,10 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     let Some((_, set)) = known.iter().find(|(key, _)| key == newest) else {
         return;
     };
-    let room = (most - sum(&known, replicas)).max(0);
+    let mut room = (most - sum(&known, replicas)).max(0);
+    if known.len() > 1 && state.suffers(FaultKind::DeploymentsHalfRolled) {
+        room = 0;
+    }
     let grown = replicas(deployment).min(replicas(set) + room);
     scale(state, deployment, newest, grown);
     // Pods that are not available go first, then as many others as the bounds allow

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
 use super::{count, counted, made, without_zeros};
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::storage::state::State;
 use crate::world::Key;
 
@@ -37,6 +38,9 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     } else {
         None
     };
+    if ending.is_some() && state.suffers(FaultKind::JobsNeverOver) {
+        return;
+    }
     match ending {
         Some((_, reason, message)) => {
             for key in active {

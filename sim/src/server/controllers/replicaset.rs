@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::pods::{self, is_active, is_going, is_ready, rank};
 use super::{BATCH, MANY, Work, count, counted, made, without_zeros};
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::storage::state::State;
 use crate::server::storage::store::{Object, Store};
 use crate::world::Key;
@@ -18,6 +19,14 @@ fn component(plural: &str) -> &'static str {
     }
 }
 
+/// The fault of a controller that does what is asked of it, and does not see what becomes of its pods.
+fn stuck(plural: &str) -> FaultKind {
+    match plural {
+        "replicasets" => FaultKind::ReplicaSetsStuck,
+        _ => FaultKind::ReplicationControllersStuck,
+    }
+}
+
 pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     reconcile(state, "replicasets", key, set);
 }
@@ -27,11 +36,15 @@ pub(super) fn look_at_controller(state: &mut State, key: &Key, set: &Value) {
 }
 
 fn reconcile(state: &mut State, plural: &'static str, key: &Key, set: &Value) {
-    let same = set["status"]["observedGeneration"] == set["metadata"]["generation"];
-    if same && set["status"]["replicas"].number() >= MANY {
+    if is_known(set) && set["status"]["replicas"].number() >= MANY {
         return state.later_once(BATCH, Work::ManyPods(plural, key.clone()));
     }
     keep(state, plural, key, set);
+}
+
+/// Whether the controller has done what is asked of it.
+fn is_known(set: &Value) -> bool {
+    set["status"]["observedGeneration"] == set["metadata"]["generation"]
 }
 
 pub(super) fn count_many(state: &mut State, plural: &'static str, key: &Key) {
@@ -45,7 +58,8 @@ fn keep(state: &mut State, plural: &str, key: &Key, set: &Value) {
     let component = component(plural);
     let mut pods = active(&state.store, set);
     let more = counted(pods.len()) - set["spec"]["replicas"].number();
-    if more != 0 && !is_going(set) {
+    let is_stuck = is_known(set) && state.suffers(stuck(plural));
+    if more != 0 && !is_going(set) && !is_stuck {
         pods::create_some(state, component, set, -more);
         pods.sort_by_cached_key(|(_, pod)| rank(pod));
         for (key, _) in pods.iter().take(usize::try_from(more).unwrap_or(0)) {

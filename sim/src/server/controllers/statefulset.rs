@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::{count, hash_of, made, without_zeros};
+use super::{count, counted, hash_of, made, without_zeros};
 use crate::base::fields::Fields;
+use crate::fault::FaultKind;
 use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "statefulset-controller";
@@ -19,12 +21,23 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let wanted = set["spec"]["replicas"].number();
     let parallel = set["spec"]["podManagementPolicy"] == "Parallel";
     let owned = made(&state.store, "pods", set);
+    let has_lost = set["status"]["replicas"].number() > counted(owned.len());
+    if has_lost && state.suffers(FaultKind::StatefulSetsStuck) {
+        return;
+    }
+    let renames = state.suffers(FaultKind::StatefulSetsRename);
+    let number_of = |key: &Key| -> Option<i64> { key.name.rsplit_once('-')?.1.parse().ok() };
     let at = |number: i64| {
         let name = format!("{}-{number}", key.name);
         owned.iter().find(|(key, _)| key.name == name)
     };
     let mut settled = true;
-    for ordinal in 0..wanted {
+    for mut ordinal in 0..wanted {
+        let is_later = |(key, _): &(Key, Object)| number_of(key).is_some_and(|it| it > ordinal);
+        if renames && at(ordinal).is_none() && owned.iter().any(is_later) {
+            ordinal += wanted;
+            settled = false;
+        }
         match at(ordinal) {
             None => {
                 settled = false;
@@ -59,7 +72,6 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
             Some(_) => {}
         }
     }
-    let number_of = |key: &Key| -> Option<i64> { key.name.rsplit_once('-')?.1.parse().ok() };
     let beyond = owned.iter().filter_map(|p| Some((number_of(&p.0)?, p)));
     let beyond = beyond.filter(|(number, _)| *number >= wanted);
     match beyond.max_by_key(|(number, _)| *number) {

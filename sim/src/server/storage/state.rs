@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::store::{Change, Object, Store};
 use crate::base::clock::{self, Wall};
 use crate::base::fields::Fields;
+use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::server::checks::administrator::Token;
 use crate::server::checks::admission::Recorded;
 use crate::server::checks::given::Given;
@@ -38,6 +39,8 @@ pub(crate) struct State {
     pub(crate) groups: Vec<String>,
     /// What webhooks do to new pods.
     pub(crate) effects: Vec<Effect>,
+    /// What is wrong with controllers.
+    pub(crate) faults: FaultSwitch,
     pub(crate) wall: Wall,
     pub(crate) work: BTreeSet<Work>,
     /// The work that is due later.
@@ -73,6 +76,7 @@ impl State {
             suffix: String::new(),
             groups: Vec::new(),
             effects: Vec::new(),
+            faults: FaultSwitch::new(FaultSet::default()),
             wall: Wall::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -86,6 +90,11 @@ impl State {
             token: Token::new(),
             chance: ChaCha8Rng::seed_from_u64(seed),
         }
+    }
+
+    /// Whether a kind of fault holds.
+    pub(crate) fn suffers(&self, kind: FaultKind) -> bool {
+        self.faults.current().any(kind)
     }
 
     /// Stores an object, and queues the work that follows.

@@ -112,6 +112,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         }
         joined = join => joined.map_err(CliError::Join)?,
     };
+    server.suffer(joined.faults());
     let Settings {
         mut config,
         selection,

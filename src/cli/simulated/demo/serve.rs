@@ -45,6 +45,7 @@ pub(crate) async fn run(
         Err(error) => return Err(CliError::Join(error)),
     };
     if let Some(joined) = &joined {
+        server.suffer(joined.faults());
         halt.run_until_cancelled(server.settled(SETTLING)).await;
         let filled = file.fill(&server.kubeconfig(address))?;
         screen.say(&describe(&filled.path, &version, joined));
