@@ -20,6 +20,7 @@ pub enum Component {
     Authorization,
     Cni,
     ContainerRuntime,
+    ControllerManager,
     Dns,
     Egress,
     HostFirewall,

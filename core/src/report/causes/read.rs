@@ -165,8 +165,8 @@ mod tests {
         let expected = "\
 causes.yaml:1:14: unknown component `kubelets`
   hint: did you mean `kubelet`? known are: admission, api-server, application, authorization, cni, \
-container-runtime, dns, egress, host-firewall, image-registry, kube-proxy, kubelet, load-balancer, \
-node-labels, node-os, scheduler, service-network
+container-runtime, controller-manager, dns, egress, host-firewall, image-registry, kube-proxy, kubelet, \
+load-balancer, node-labels, node-os, scheduler, service-network
 causes.yaml:4:14: `net.a b` is not a pattern of checks
   hint: a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`
 causes.yaml:4:23: a pattern must not be empty
