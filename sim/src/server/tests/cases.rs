@@ -10,6 +10,7 @@
 //! - `node: NAME`, with `labels`: adds a node that is ready and has room
 //! - `run: NAME`: makes a pod run and be ready; `*` for each pod of the namespace
 //! - `elapse: SECONDS`
+//! - `fault: NAME`: the only fault of the controllers from now on
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use super::{APPLY, MERGE, STRATEGIC, Scene};
 use crate::base::clock;
 use crate::base::fields::Fields;
+use crate::fault::{FaultSwitch, ProductFault};
 use crate::server::kinds::Kind;
 use crate::topology::IpFamilies;
 
@@ -48,6 +50,7 @@ struct Step {
     labels: Value,
     run: Option<String>,
     elapse: Option<u64>,
+    fault: Option<String>,
 }
 
 async fn hold(cases: &str) {
@@ -81,6 +84,11 @@ async fn perform(scene: &Scene, at: &str, step: Step, kept: &mut BTreeMap<String
     }
     if let Some(seconds) = step.elapse {
         clock::elapse(Duration::from_secs(seconds)).await;
+    }
+    if let Some(fault) = &step.fault {
+        let fault: ProductFault = fault.parse().expect(at);
+        let faults = FaultSwitch::new(std::iter::once(fault).collect());
+        scene.server.suffer(&faults);
     }
     let Some(send) = &step.send else {
         return;
