@@ -12,7 +12,8 @@ pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
         "load-balancer": LoadBalancerFact::default(),
         "workloads": WorkloadsFact::default(),
     });
-    let node = json!({"name": "n", "os": "linux", "build": null, "usable": true, "taints": []});
+    let node = json!({"name": "n", "os": "linux", "build": null, "usable": true, "taints": [],
+        "details": {"kubelet": "v1.37.0", "runtime": "containerd://2.1.0"}});
     let fact = |(name, value): (&String, &Json)| {
         let value = match value {
             known if known.get("unknown").is_some() => return (name.clone(), known.clone()),
@@ -34,12 +35,12 @@ pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
 fn over(usual: &Json, value: &Json) -> Json {
     match (usual, value) {
         (Json::Object(usual), Json::Object(value)) => {
-            let fields = usual.iter().chain(value);
-            Json::Object(
-                fields
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect(),
-            )
+            let mut fields = usual.clone();
+            for (key, value) in value {
+                let field = over(usual.get(key).unwrap_or(&Json::Null), value);
+                fields.insert(key.clone(), field);
+            }
+            fields.into()
         }
         _ => value.clone(),
     }

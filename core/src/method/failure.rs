@@ -133,6 +133,8 @@ pub enum Signature {
     Ends(Ending),
     /// An object has these fields, as if the field that is tested were not there.
     Has(Json),
+    /// The last step of a scenario does not come.
+    LacksStep(String),
 }
 
 impl fmt::Display for Signature {
@@ -145,6 +147,7 @@ impl fmt::Display for Signature {
             Self::Pending(by) => write!(f, "a pod that stays Pending: {}", by.as_str()),
             Self::Has(fields) => write!(f, "an object with {fields}"),
             Self::Ends(ending) => write!(f, "a program that ends with {ending}"),
+            Self::LacksStep(step) => write!(f, "a scenario without its last step: {step}"),
         }
     }
 }

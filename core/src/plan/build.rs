@@ -119,10 +119,16 @@ impl Surroundings<'_> {
         if let Some(reason) = self.is_spared(point) {
             return Err(Disposition::Skip(reason));
         }
-        let build = point.pool.as_ref().and_then(|pool| self.build(pool));
-        match self.suites.limitation(case) {
-            None => Ok(Scope::Within),
-            Some(entry) => entry.scope(build, self.facts),
+        let Some(entry) = self.suites.limitation(case) else {
+            return Ok(Scope::Within);
+        };
+        let pool = point.pool.as_ref().and_then(|pool| self.pools.get(pool));
+        let scope = entry.scope(pool, self.facts)?;
+        match &entry.opt_in {
+            Some(asked) if scope == Scope::Within && !self.config.allow.contains(&asked.allow) => {
+                Err(asked.skip())
+            }
+            _ => Ok(scope),
         }
     }
 
@@ -350,7 +356,7 @@ impl Surroundings<'_> {
         let scoped = entry.is_some() || !case.exceptions.is_empty();
         let network = !case.over.networks.is_empty()
             || point.family.is_some()
-            || entry.is_some_and(|entry| entry.network.is_some());
+            || entry.is_some_and(|entry| entry.holds.network.is_some());
         let needed = case.test.needs();
         let needs = |is_it: fn(FixtureName) -> bool| needed.iter().any(|(name, _)| is_it(*name));
         let balanced = needs(|name| name == FixtureName::LOAD_BALANCER);
@@ -696,8 +702,8 @@ mod tests {
         let old = facts("v1.13.12", hybrid(&json!({})));
         // The image table has no image for that build: this asks the scope alone
         let mut entries = suites().ledger.entries();
-        let entry =
-            entries.find(|entry| entry.outside == Outside::Capability && entry.builds.is_empty());
+        let entry = entries
+            .find(|entry| entry.outside == Outside::Capability && entry.holds.builds.is_empty());
         let entry = entry.expect("an entry");
         assert_eq!(entry.scope(None, &new), Ok(Scope::Within));
         assert_eq!(entry.scope(None, &old), Ok(Scope::AsCapability));

@@ -363,6 +363,9 @@ fn check_ledger(
                     "only the test method `status` observes the fields of an object"
                 }
                 Signature::Ends(_) => "only the test method `program` observes how a program ends",
+                Signature::LacksStep(_) => {
+                    "only a `scenario` whose last step has these words observes that it does not come"
+                }
             },
         ),
         Listed::Not if claim.claim_type == ClaimType::Limitation => (

@@ -175,7 +175,10 @@ pub(super) fn read_scenario(
     unfolds?;
     Some(Assertion {
         query: ScenarioQuery { within, scenario },
-        expectation: Unfolds(scenario),
+        expectation: Unfolds {
+            scenario,
+            but_the_last: false,
+        },
     })
 }
 

@@ -1,18 +1,16 @@
 //! The ledger of known limitations: where each holds, how it fails, and why.
 
-use std::collections::BTreeSet;
-use std::fmt;
-
-use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::disposition::Disposition;
+use super::holds::{Holds, read_scope};
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, ClaimType};
+use crate::config::Allowed;
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, read_list};
-use crate::facts::{CniMode, Facts, WindowsBuild, read_build};
-use crate::method::{Ending, ErrorKind, FailureClass, Hindrance, Signature, StartFailure};
+use crate::facts::{Facts, Pool};
+use crate::method::{Ending, FailureClass, Hindrance, Signature, StartFailure};
 
 /// How a claim is treated on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -29,17 +27,32 @@ pub struct LedgerEntry {
     pub claim: ClaimId,
     /// The limited case of a claim that otherwise holds; `None` for a limitation as a whole.
     pub case: Option<Placed<String>>,
-    /// The builds it holds for; empty for all.
-    pub builds: BTreeSet<WindowsBuild>,
-    pub kubernetes: VersionReq,
-    /// The network plugins it holds for; `None` for all.
-    pub network: Option<ScopedNetwork>,
+    pub holds: Holds,
     /// How the claim is treated elsewhere.
     pub outside: Outside,
+    /// Where it holds, the claim is observed only if the configuration allows this.
+    pub opt_in: Option<OptIn>,
     /// How it fails.
     pub signature: Signature,
     pub reason: String,
     pub source: String,
+}
+
+/// What an observation needs to be allowed, since it leaves or does something that not everybody wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptIn {
+    pub allow: Allowed,
+    pub because: String,
+}
+
+impl OptIn {
+    /// The skip where it is not allowed.
+    pub fn skip(&self) -> Disposition {
+        let Self { allow, because } = self;
+        let allow = allow.as_str();
+        let reason = format!("{because} (allowed by `allow: [{allow}]` in the configuration)");
+        Disposition::Skip(SkipReason::NotAsked { reason })
+    }
 }
 
 /// The known limitations.
@@ -72,7 +85,7 @@ impl Ledger {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Documented {
-    /// Where it holds: builds of Windows, network plugins, versions of Kubernetes.
+    /// Where it holds: builds of Windows, network plugins, programs of nodes, versions of Kubernetes.
     pub holds: String,
     pub reason: String,
     /// The document that says so.
@@ -82,104 +95,32 @@ pub struct Documented {
 impl LedgerEntry {
     /// What is documented of it.
     pub fn documented(&self) -> Documented {
-        let builds: Vec<_> = self.builds.iter().map(ToString::to_string).collect();
-        let builds = match builds.is_empty() {
+        let holds = &self.holds;
+        let builds: Vec<_> = holds.builds.iter().map(ToString::to_string).collect();
+        let mut parts = vec![match builds.is_empty() {
             true => "every build of Windows".to_owned(),
             false => builds.join(", "),
-        };
-        let network = self.network.as_ref();
-        let network = network.map_or(String::new(), |network| format!("; {network}"));
+        }];
+        parts.extend(holds.network.as_ref().map(ToString::to_string));
+        parts.extend((!holds.nodes.is_empty()).then(|| holds.programs()));
+        parts.push(format!("Kubernetes {}", holds.kubernetes));
         Documented {
-            holds: format!("{builds}{network}; Kubernetes {}", self.kubernetes),
+            holds: parts.join("; "),
             reason: self.reason.clone(),
             source: self.source.clone(),
         }
     }
-}
 
-/// Network plugins, in some modes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScopedNetwork {
-    /// Their products, as in the facts.
-    pub products: Vec<String>,
-    /// How they connect Windows pods; empty for all modes.
-    pub modes: Vec<CniMode>,
-}
-
-impl fmt::Display for ScopedNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.products.join(", "))?;
-        let modes: Vec<_> = self.modes.iter().map(|mode| mode.as_str()).collect();
-        match modes.as_slice() {
-            [] => Ok(()),
-            modes => write!(f, " in mode {}", modes.join(", ")),
-        }
-    }
-}
-
-impl LedgerEntry {
-    /// Whether the entry covers a pool's build on this cluster, or why the claim is not observed. Unknown
-    /// facts make it inconclusive.
-    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Disposition> {
-        let unknown = |what: &str| {
-            let detail = format!("{what}, on which the limitation's scope depends");
-            Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
-        };
-        let version = facts
-            .kubernetes()
-            .ok_or_else(|| unknown("the server's version"))?;
-        let elsewhere = match &self.network {
-            None => None,
-            Some(network) => network.missed(facts)?,
-        };
-        let missed = if !self.kubernetes.matches(&version) {
-            format!("Kubernetes {version} is not {}", self.kubernetes)
-        } else if let Some(elsewhere) = elsewhere {
-            elsewhere
-        } else if self.builds.is_empty() {
-            return Ok(Scope::Within);
-        } else {
-            let build = build.ok_or_else(|| unknown("the build of the nodes"))?;
-            if self.builds.contains(&build) {
-                return Ok(Scope::Within);
+    /// Whether the entry covers a pool on this cluster, or why the claim is not observed. Unknown facts make it
+    /// inconclusive.
+    pub fn scope(&self, pool: Option<&Pool>, facts: &Facts) -> Result<Scope, Disposition> {
+        match (self.holds.missed(pool, facts)?, self.outside) {
+            (None, _) => Ok(Scope::Within),
+            (Some(_), Outside::Capability) => Ok(Scope::AsCapability),
+            (Some(reason), Outside::Skip) => {
+                Err(Disposition::Skip(SkipReason::OutOfScope { reason }))
             }
-            format!("build {build} is not among those it is known for")
-        };
-        match self.outside {
-            Outside::Capability => Ok(Scope::AsCapability),
-            Outside::Skip => Err(Disposition::Skip(SkipReason::OutOfScope { reason: missed })),
         }
-    }
-}
-
-impl ScopedNetwork {
-    /// Why a cluster's network is none of these; `None` if it is one. No source names others, nor does any name
-    /// one that no rule recognises.
-    fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
-        let unknown = |what: &str, why: &str| {
-            let detail = format!("{what}, on which the limitation's scope depends: {why}");
-            Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
-        };
-        let cni = facts.cni.known();
-        let cni = cni.map_err(|why| unknown("the network plugin", why))?;
-        let missed = match cni {
-            None => "no rule recognises the network plugin".to_owned(),
-            Some(cni) if !self.products.contains(&cni.product) => {
-                format!("the network plugin is {}", cni.product)
-            }
-            Some(_) if self.modes.is_empty() => return Ok(None),
-            Some(cni) => match cni.mode {
-                Some(mode) if self.modes.contains(&mode) => return Ok(None),
-                Some(mode) => format!("{} is in mode {}", cni.product, mode.as_str()),
-                None => {
-                    return Err(unknown(
-                        "the network plugin's mode",
-                        "the API does not say it",
-                    ));
-                }
-            },
-        };
-        Ok(Some(format!("{missed}, and it is known of {self} alone")))
     }
 }
 
@@ -215,11 +156,12 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let mut fields = decoder.fields(node, "a limitation")?;
     let claim = fields.required(decoder, "claim");
     let case = fields.optional("case");
-    let scope = fields.read(decoder, "scope", read_scope);
+    let holds = fields.read(decoder, "scope", read_scope);
     let outside = fields.read(decoder, "outside", |decoder, node| {
         let known = [Outside::Capability, Outside::Skip];
         decoder.member(node, "word for `outside`", &known)
     });
+    let opt_in = fields.maybe(decoder, "opt-in", read_opt_in);
     let signature = fields.read(decoder, "signature", read_signature);
     let reason = fields.text(decoder, "reason");
     let source = fields.text(decoder, "source");
@@ -232,14 +174,12 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
             Some(Placed { value, at })
         }),
     };
-    let (builds, kubernetes, network) = scope?;
     Some(LedgerEntry {
         claim: claim?,
         case: case?,
-        builds,
-        kubernetes,
-        network,
+        holds: holds?,
         outside: outside?,
+        opt_in: opt_in?,
         signature: signature?,
         reason: reason?,
         source: source?,
@@ -301,37 +241,16 @@ fn is_limited_by_case(kind: ClaimType) -> bool {
     matches!(kind, ClaimType::Capability | ClaimType::Requirement)
 }
 
-fn read_scope(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-) -> Option<(BTreeSet<WindowsBuild>, VersionReq, Option<ScopedNetwork>)> {
-    let mut fields = decoder.fields(node, "`scope`")?;
-    let builds = fields.or(decoder, "builds", Vec::new(), |decoder, node| {
-        decoder.each(node, "`builds`", read_build)
+fn read_opt_in(decoder: &mut Decoder<'_>, node: &Node) -> Option<OptIn> {
+    let mut fields = decoder.fields(node, "`opt-in`")?;
+    let allow = fields.read(decoder, "allow", |decoder, node| {
+        decoder.member(node, "word of `allow`", Allowed::ALL)
     });
-    let kubernetes = fields.range(decoder, "kubernetes");
-    let network = fields.maybe(decoder, "network", read_network);
+    let because = fields.text(decoder, "because");
     fields.finish(decoder);
-    Some((builds?.into_iter().collect(), kubernetes?, network?))
-}
-
-fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork> {
-    let mut fields = decoder.fields(node, "`network`")?;
-    let products = fields.read(decoder, "products", |decoder, node| {
-        decoder.each(node, "`products`", |decoder, node| {
-            let product = decoder.text(node, "a network plugin")?;
-            Some(product.to_owned())
-        })
-    });
-    let modes = fields.or(decoder, "modes", Vec::new(), |decoder, node| {
-        decoder.each(node, "`modes`", |decoder, node| {
-            decoder.member(node, "mode", CniMode::ALL)
-        })
-    });
-    fields.finish(decoder);
-    Some(ScopedNetwork {
-        products: products?,
-        modes: modes?,
+    Some(OptIn {
+        allow: allow?,
+        because: because?,
     })
 }
 
@@ -339,9 +258,20 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
     let entry = decoder.tagged(
         node,
         "signature",
-        &["failure", "not-started", "pending", "ends", "has"],
+        &[
+            "failure",
+            "not-started",
+            "pending",
+            "ends",
+            "has",
+            "lacks-step",
+        ],
     )?;
     match entry.key.as_str() {
+        "lacks-step" => {
+            let step = decoder.text(&entry.node, "`lacks-step`");
+            return step.map(|step| Signature::LacksStep(step.to_owned()));
+        }
         "ends" => return Ending::read(decoder, &entry.node).map(Signature::Ends),
         "has" => {
             decoder.entries(&entry.node, "`has`")?;

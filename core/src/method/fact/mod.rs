@@ -21,6 +21,7 @@ pub use seen::{
     ObservedResource, Subject,
 };
 pub use topic::Topic;
+pub(crate) use version::numbers;
 
 use super::error::Result;
 use super::exchange::{Reply, Request, another_kind};

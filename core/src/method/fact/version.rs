@@ -5,7 +5,7 @@ use semver::Version;
 /// The numbers that a version begins with, without a leading `v` and without suffixes: `v1.37.0-gke.100`,
 /// `20.10`, `18.09.7`, `3.10.2-windows-ltsc2025`. No product's suffix follows semantic versioning, by which
 /// `23.0.9-3` would come before 23.0.9. `None` without two numbers.
-pub(super) fn numbers(text: &str) -> Option<Version> {
+pub(crate) fn numbers(text: &str) -> Option<Version> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -208,15 +208,20 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
         true => "docker://18.9.9",
         false => node.spec.runtime.as_str(),
     };
-    let version = node.spec.kubelet.as_deref().unwrap_or(version);
-    let skewed = node.suffers(FaultKind::KubeletSkewed, faults);
-    let older = older(version).filter(|_| skewed);
     json!({
         "architecture": "amd64", "bootID": boot::id(node), "containerRuntimeVersion": runtime,
         "kernelVersion": kernel, "kubeProxyVersion": "",
-        "kubeletVersion": older.as_deref().unwrap_or(version), "machineID": node.name,
+        "kubeletVersion": kubelet(node, version, faults), "machineID": node.name,
         "operatingSystem": node.pool.os().name(), "osImage": os_image, "systemUUID": node.name,
     })
+}
+
+/// The version of a node's kubelet in a cluster of a version.
+pub(crate) fn kubelet(node: &NodeState, version: &str, faults: &FaultSet) -> String {
+    let version = node.spec.kubelet.as_deref().unwrap_or(version);
+    let skewed = node.suffers(FaultKind::KubeletSkewed, faults);
+    let older = older(version).filter(|_| skewed);
+    older.unwrap_or_else(|| version.to_owned())
 }
 
 /// A version that is too many minor versions older than one such as `v1.37.0`.

@@ -17,12 +17,14 @@ use crate::base::clock;
 use crate::base::lock::locked;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
+use crate::nodes::node::kubelet;
 use crate::pods::admit;
 use crate::pods::container::Slot;
 use crate::pods::reporting::book::{Book, ContainerBook, NodeVerdict, Role};
 use crate::pods::reporting::events;
 use crate::pods::reporting::report::Reporter;
 use crate::pods::spec::volumes;
+use crate::topology::Os;
 
 /// About how long it takes until a pod is bound, seen by the kubelet and refused. A replica set replaces such
 /// a pod at once; without this pause it would create pods without end before any time passes.
@@ -109,11 +111,28 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         cluster.clock.pass(SLOW_END).await;
     }
     // kubernetes issue 112630: a handle of the folder stays open
-    let mut held = [(FaultKind::SubPathHeld, 1), (FaultKind::SubPathsHeld, 2)].into_iter();
-    if held.any(|(kind, least)| run.suffers(kind, cluster) && most_sub_paths(run) >= least) {
+    let held = [
+        (run.suffers(FaultKind::SubPathHeld, cluster), 1),
+        (run.suffers(FaultKind::SubPathsHeld, cluster), 2),
+        (keeps_sub_paths(cluster, run), 2),
+    ];
+    if held
+        .iter()
+        .any(|(held, least)| *held && most_sub_paths(run) >= *least)
+    {
         future::pending::<()>().await;
     }
     Box::pin(delete(cluster, run)).await;
+}
+
+/// Whether the kubelet lets go of the last subPath of a Windows container alone, as before 1.37 (kubernetes, PR 138367).
+fn keeps_sub_paths(cluster: &Cluster, run: &PodRun) -> bool {
+    let version = kubelet(&run.node, &cluster.version, &cluster.faults.current());
+    let minor = version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse::<u32>().ok());
+    run.node.pool.os() == Os::Windows && minor.is_some_and(|minor| minor < 37)
 }
 
 /// How many subPaths the container mounts that mounts most.
