@@ -14,7 +14,7 @@ pub enum Allowed {
     Storage,
     /// Pods that are busy, so that they are scaled.
     Load,
-    /// What a node does not undo by itself, and a boot of the node that `--yes-disrupt` names.
+    /// Links on nodes, pods that a node keeps, and a boot of the node that `--yes-disrupt` names.
     Disruption,
 }
 

@@ -514,6 +514,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::HOST_PATH,
         FixtureName::HOST_NETWORK,
         FixtureName::POD_SIDE,
+        FixtureName::LINKED,
         FixtureName::NODE_SIDE,
         FixtureName::HOST_COMMANDS,
         FixtureName::REBOOTER,
