@@ -197,6 +197,7 @@ fn powershell_can_read_every_script() {
         }
     }
     let expected = [
+        "leaving-core.yaml",
         "node-sample.yaml",
         "node-side.yaml",
         "windows-node.yaml",

@@ -112,6 +112,7 @@ fn chosen() -> Outcome {
             "host-path",
             "jobs",
             "leaving",
+            "leaving-core",
             "limited",
             "linked",
             "memory-medium",

@@ -198,3 +198,45 @@ fn read_nodes(
     }
     (fields.finish(decoder) == 0).then_some(ranges)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::values::facts;
+    use serde_json::json;
+
+    #[test]
+    fn a_program_of_one_node_of_the_pool_is_enough() {
+        let old = "<1.6.19".parse().expect("a range");
+        let holds = Holds {
+            builds: BTreeSet::new(),
+            kubernetes: VersionReq::STAR,
+            network: None,
+            nodes: BTreeMap::from([("containerd", old), ("docker", VersionReq::STAR)]),
+        };
+        let missed = |runtimes: &[&str]| {
+            let node = |(nth, runtime): (usize, &&str)| {
+                json!({"name": format!("win-{nth}"), "os": "windows", "build": "10.0.20348",
+                    "details": {"runtime": runtime}})
+            };
+            let nodes: Vec<_> = runtimes.iter().enumerate().map(node).collect();
+            let all = json!({"server": "v1.37.0", "nodes": nodes});
+            let facts = facts(all.as_object().expect("values"));
+            holds.missed(facts.pools().values().next(), &facts)
+        };
+        let none = "no node of the pool has containerd <1.6.19 or docker *";
+        for runtimes in [
+            ["containerd://1.6.19", "containerd://2.1.0"],
+            ["cri-o://1.36.0"; 2],
+        ] {
+            assert_eq!(missed(&runtimes), Ok(Some(none.to_owned())), "{runtimes:?}");
+        }
+        for one in ["containerd://1.6.18", "docker://18.09.7", "docker://25.0.8"] {
+            assert_eq!(missed(&["containerd://2.1.0", one]), Ok(None), "{one}");
+        }
+        assert!(missed(&["containerd://Unknown"]).is_err());
+        assert!(missed(&[""]).is_err());
+        // A pool without a node that the run uses has none
+        assert_eq!(missed(&[]), Ok(Some(none.to_owned())));
+    }
+}

@@ -137,6 +137,7 @@ pub enum FaultKind {
     CronJobsIdle,
     KubeletSkewed,
     RuntimeDocker,
+    ContainerdOld,
     NothingReserved,
     NodeNotReady,
     PlegUnhealthy,

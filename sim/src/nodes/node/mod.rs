@@ -8,7 +8,7 @@ mod status;
 pub(crate) use keep::keep;
 #[cfg(test)]
 pub(crate) use keep::renew;
-pub(crate) use status::{DISK_KI, allocatable, kubelet};
+pub(crate) use status::{DISK_KI, allocatable, kubelet, runtime};
 
 use std::collections::BTreeMap;
 

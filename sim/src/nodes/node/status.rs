@@ -39,6 +39,7 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
     [
         FaultKind::KubeletSkewed,
         FaultKind::RuntimeDocker,
+        FaultKind::ContainerdOld,
         FaultKind::HandlerUnknown,
         FaultKind::NothingReserved,
         FaultKind::HugePagesHonoured,
@@ -204,16 +205,23 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
             build.kernel_version(),
         ),
     };
-    let runtime = match node.suffers(FaultKind::RuntimeDocker, faults) {
-        true => "docker://18.9.9",
-        false => node.spec.runtime.as_str(),
-    };
     json!({
-        "architecture": "amd64", "bootID": boot::id(node), "containerRuntimeVersion": runtime,
+        "architecture": "amd64", "bootID": boot::id(node), "containerRuntimeVersion": runtime(node, faults),
         "kernelVersion": kernel, "kubeProxyVersion": "",
         "kubeletVersion": kubelet(node, version, faults), "machineID": node.name,
         "operatingSystem": node.pool.os().name(), "osImage": os_image, "systemUUID": node.name,
     })
+}
+
+/// A node's container runtime with its version.
+pub(crate) fn runtime<'n>(node: &'n NodeState, faults: &FaultSet) -> &'n str {
+    if node.suffers(FaultKind::RuntimeDocker, faults) {
+        "docker://18.9.9"
+    } else if node.suffers(FaultKind::ContainerdOld, faults) {
+        "containerd://1.6.18"
+    } else {
+        &node.spec.runtime
+    }
 }
 
 /// The version of a node's kubelet in a cluster of a version.

@@ -3,6 +3,7 @@
 use super::sandbox::is_known;
 use crate::fault::FaultKind;
 use crate::nodes::image::{Family, Image};
+use crate::nodes::node::runtime;
 use crate::pods::container::Slot;
 use crate::program::{ADMINISTRATOR, Place, Refusal};
 use crate::topology::Os;
@@ -130,7 +131,10 @@ pub(crate) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<Str
     let path = path
         .filter(|path| !path.is_empty())
         .unwrap_or("/dev/termination-log");
-    if slot.run.suffers(FaultKind::LastWordsLost, slot.cluster) {
+    // Docker on Windows mounts no single file, nor does a kubelet of its time ask it to (kubernetes, PR 83057)
+    let is_mounted = slot.os() == Os::Linux
+        || !runtime(&slot.run.node, &slot.cluster.faults.current()).starts_with("docker://");
+    if !is_mounted || slot.run.suffers(FaultKind::LastWordsLost, slot.cluster) {
         return None;
     }
     let written = place.files.read(path).unwrap_or_default();

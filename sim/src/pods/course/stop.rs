@@ -8,13 +8,19 @@ use tokio::time::Instant;
 use crate::base::clock;
 use crate::base::log::Stream;
 use crate::fault::FaultKind;
+use crate::nodes::image::Family;
+use crate::nodes::node::runtime;
 use crate::pods::container::Slot;
 use crate::pods::reporting::book::Role;
 use crate::program;
+use crate::program::windows::powershell;
 use crate::topology::Os;
 
 /// The shortest grace (kubelet, `minimumGracePeriodInSeconds`).
 const LEAST: Duration = Duration::from_secs(2);
+
+/// How long Windows waits for what shuts down in a container, `WaitToKillServiceTimeout`.
+const OWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a container must end, and within what time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +61,10 @@ pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
             let delay = Duration::from_secs(delay.unwrap_or(0));
             (0, Duration::from_millis(100) + delay, "")
         }
+        // leaving-core.yaml: its handler sleeps, then exits
+        (Os::Windows, "powershell", _) if argv.iter().any(|arg| arg.contains(powershell::LATE)) => {
+            (0, Duration::from_secs(15), "")
+        }
         (Os::Windows, ..) => (program::CONTROL_C, second, ""),
         // 128 + SIGTERM
         _ if !first => (143, second, ""),
@@ -83,6 +93,16 @@ fn killed(os: Os) -> u32 {
         Os::Linux => 137,
         Os::Windows => 1067,
     }
+}
+
+/// Whether a runtime is a containerd before 1.6.19.
+fn is_before_1_6_19(runtime: &str) -> bool {
+    let version = runtime.strip_prefix("containerd://").unwrap_or_default();
+    let numbers = version
+        .split('.')
+        .map_while(|number| number.parse::<u32>().ok());
+    let numbers: Vec<_> = numbers.collect();
+    !numbers.is_empty() && numbers.as_slice() < [1, 6, 19].as_slice()
 }
 
 impl Slot<'_> {
@@ -127,7 +147,11 @@ impl Slot<'_> {
         let signalled = Instant::now();
         let over = async {
             if in_time {
-                out_of_time.await;
+                tokio::select! {
+                    biased;
+                    () = &mut out_of_time => {}
+                    () = self.own_limit() => {}
+                }
             }
             let least = cluster.clock.real(LEAST);
             clock::elapse(least.saturating_sub(signalled.elapsed())).await;
@@ -176,6 +200,21 @@ impl Slot<'_> {
         }
     }
 
+    /// Waits as long as Windows gives a container to shut down, where the runtime leaves that as it is: Docker
+    /// (kubernetes issue 73434), and containerd before 1.6.19 with Windows Server Core (hcsshim, PR 1416).
+    async fn own_limit(self) {
+        let faults = self.cluster.faults.current();
+        let runtime = runtime(&self.run.node, &faults);
+        let place = self.read(|container| container.place.clone()).flatten();
+        let family = place.map(|place| place.family);
+        let is_core = matches!(family, Some(Family::Servercore | Family::Iis));
+        let is_left = runtime.starts_with("docker://") || is_core && is_before_1_6_19(runtime);
+        match self.os() == Os::Windows && is_left {
+            true => self.cluster.clock.pass(OWN_LIMIT).await,
+            false => std::future::pending().await,
+        }
+    }
+
     /// Waits until the grace is over; a second deletion may shorten it.
     async fn out_of_time(self, begun: Instant, stop: &Stop) {
         let mut ending = self.run.ending.subscribe();
@@ -221,6 +260,26 @@ mod tests {
             Some(program::CONTROL_C)
         );
         assert_eq!(code(Os::Windows, r"C:\agnhost.exe|netexec", true), Some(0));
+        let handles = r"C:\powershell.exe|-Command|SetConsoleCtrlHandler(Ends, true)";
+        assert_eq!(code(Os::Windows, handles, true), Some(0));
+        assert_eq!(
+            code(Os::Windows, "powershell|-Command|Start-Sleep", true),
+            Some(program::CONTROL_C)
+        );
+    }
+
+    #[test]
+    fn runtimes_before_1_6_19_leave_the_limit_of_windows() {
+        for (runtime, is_before) in [
+            ("containerd://1.6.18", true),
+            ("containerd://1.5.4", true),
+            ("containerd://1.6.19", false),
+            ("containerd://1.7.0", false),
+            ("containerd://2.1.0", false),
+            ("cri-o://1.36.0", false),
+        ] {
+            assert_eq!(is_before_1_6_19(runtime), is_before, "{runtime}");
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::program::windows::{folder, host, pipe, share, system};
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
+/// What a script calls to be told of the signal to end.
+pub(crate) const LATE: &str = "SetConsoleCtrlHandler(";
+
 /// Runs `powershell ARGS`.
 pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     let mut args = call.args.iter().map(String::as_str);
@@ -32,6 +35,10 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     }
     if script.contains(pipe::SERVER) {
         return Some(Started::stays());
+    }
+    if script.contains(LATE) {
+        let written = call.place().files.write(r"C:\handles", b"handles");
+        return written.ok().map(|()| Started::stays());
     }
     Some(Started::Ended(Ran::sleeps(slept(&script)?)))
 }
