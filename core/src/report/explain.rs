@@ -273,17 +273,21 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
     if let Some(case) = &entry.case {
         field(text, "case", &case.value);
     }
-    let builds: Vec<_> = entry.builds.iter().map(ToString::to_string).collect();
+    let holds = &entry.holds;
+    let builds: Vec<_> = holds.builds.iter().map(ToString::to_string).collect();
     let builds = if builds.is_empty() {
         "every build".to_owned()
     } else {
         builds.join(", ")
     };
     field(text, "builds", &builds);
-    if let Some(network) = &entry.network {
+    if let Some(network) = &holds.network {
         field(text, "network", &network.to_string());
     }
-    field(text, "kubernetes", &entry.kubernetes.to_string());
+    if !holds.nodes.is_empty() {
+        field(text, "nodes", &holds.programs());
+    }
+    field(text, "kubernetes", &holds.kubernetes.to_string());
     field(
         text,
         "elsewhere",
@@ -292,6 +296,9 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
             Outside::Skip => "skipped",
         },
     );
+    if let Some(asked) = &entry.opt_in {
+        field(text, "opt in", &asked.to_string());
+    }
     field(text, "signature", &entry.signature.to_string());
     field(text, "reason", &entry.reason);
     field(text, "source", &entry.source);

@@ -106,7 +106,7 @@ impl Holds {
     }
 
     /// The programs of nodes that it names: `containerd <1.6.19 or docker *`.
-    pub(super) fn programs(&self) -> String {
+    pub(crate) fn programs(&self) -> String {
         let programs = self.nodes.iter();
         let programs: Vec<_> = programs
             .map(|(name, range)| format!("{name} {range}"))

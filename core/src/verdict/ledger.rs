@@ -1,5 +1,7 @@
 //! The ledger of known limitations: where each holds, how it fails, and why.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -48,10 +50,19 @@ pub struct OptIn {
 impl OptIn {
     /// The skip where it is not allowed.
     pub fn skip(&self) -> Disposition {
+        let reason = self.to_string();
+        Disposition::Skip(SkipReason::NotAsked { reason })
+    }
+}
+
+impl fmt::Display for OptIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { allow, because } = self;
         let allow = allow.as_str();
-        let reason = format!("{because} (allowed by `allow: [{allow}]` in the configuration)");
-        Disposition::Skip(SkipReason::NotAsked { reason })
+        write!(
+            f,
+            "{because} (allowed by `allow: [{allow}]` in the configuration)"
+        )
     }
 }
 
