@@ -125,7 +125,8 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     Box::pin(delete(cluster, run)).await;
 }
 
-/// Whether the kubelet lets go of the last subPath of a Windows container alone, as before 1.37 (kubernetes, PR 138367).
+/// Whether the kubelet lets go of the last subPath of a Windows container alone, as it does before 1.37
+/// (kubernetes, PR 138367).
 fn keeps_sub_paths(cluster: &Cluster, run: &PodRun) -> bool {
     let version = kubelet(&run.node, &cluster.version, &cluster.faults.current());
     let minor = version
