@@ -126,7 +126,8 @@ impl Surroundings<'_> {
         let scope = entry.scope(pool, self.facts)?;
         match &entry.opt_in {
             Some(asked) if scope == Scope::Within && !self.config.allow.contains(&asked.allow) => {
-                Err(asked.skip())
+                let reason = asked.to_string();
+                Err(Disposition::Skip(SkipReason::NotAsked { reason }))
             }
             _ => Ok(scope),
         }

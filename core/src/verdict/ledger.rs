@@ -47,14 +47,6 @@ pub struct OptIn {
     pub because: String,
 }
 
-impl OptIn {
-    /// The skip where it is not allowed.
-    pub fn skip(&self) -> Disposition {
-        let reason = self.to_string();
-        Disposition::Skip(SkipReason::NotAsked { reason })
-    }
-}
-
 impl fmt::Display for OptIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { allow, because } = self;
