@@ -389,7 +389,11 @@ mod tests {
     #[test]
     fn what_stands_behind_a_failure_runs_until_the_file_is_there() {
         let place = place(Os::Windows, Family::Servercore);
-        let argv = ["cmd", "/c", r"type C:\tried|| (>C:\tried echo tried& exit 3)"];
+        let argv = [
+            "cmd",
+            "/c",
+            r"type C:\tried|| (>C:\tried echo tried& exit 3)",
+        ];
         let codes = [(); 2].map(|()| match run(&place, &argv) {
             Started::Ended(ran) => ran.code,
             other => panic!("{other:?}"),

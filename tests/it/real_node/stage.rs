@@ -118,6 +118,8 @@ impl Stage {
             }
             Act::Delete => return self.delete().await,
             Act::AwaitEndpoint(wanted, span) => return self.endpoint_becomes(*wanted, *span).await,
+            // No proxy runs there
+            Act::AwaitService(..) => return Ok(()),
             Act::Await(wanted, span) => (wanted, *span, false),
             Act::Keep(wanted, span) => (wanted, *span, true),
         };

@@ -206,7 +206,10 @@ mod tests {
 
     #[test]
     fn a_service_that_leads_nowhere_is_asked_once() {
-        let expectation = Unfolds(Scenario::ReadinessProbe);
+        let expectation = Unfolds {
+            scenario: Scenario::ReadinessProbe,
+            but_the_last: false,
+        };
         let holds = |seen: &[Moment]| OverTime::compare(&expectation, &seen.to_vec());
         let nowhere = Moment {
             step: LEADS_NOWHERE.to_owned(),
