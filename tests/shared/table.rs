@@ -46,6 +46,12 @@ pub(crate) struct Row {
     pub(crate) cause: Option<Cause>,
     /// What the report takes for the cause, if that is another.
     pub(crate) mistaken: Option<Mistaken>,
+    /// Whether the report calls the run only consistent with its first cause.
+    #[serde(default)]
+    pub(crate) guessed: bool,
+    /// How many causes the report tells of the one fault.
+    #[serde(default = "one")]
+    pub(crate) causes: usize,
     /// The class of faults that no observation can tell apart from this one.
     pub(crate) class: Option<String>,
     /// The objects of the cluster that differ, by path.
@@ -70,6 +76,10 @@ pub(crate) struct Row {
     /// Why each push tries the row on a real control plane; the nightly job tries the others.
     #[serde(default)]
     pub(crate) real: Option<String>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// What a rejection expects of a server.

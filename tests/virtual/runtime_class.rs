@@ -130,6 +130,7 @@ fn chosen() -> Outcome {
             "stateful-set",
             "sub-paths",
             "toolbox",
+            "users",
             "win-webserver",
             "windows-pod-prober",
         ];

@@ -127,8 +127,10 @@ pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
     let is_right = causes.first().is_some_and(|first| {
         truths.any(|truth| is_same(view, first, truth)) && names(&first.says, row)
     });
-    if let Some(first) = causes.first().filter(|first| is_right && !first.is_likely) {
-        return Err(format!("NOTLIKELY {}", first.says));
+    let guessed = causes.first().is_some_and(|first| !first.is_likely);
+    if (guessed, causes.len()) != (row.guessed, row.causes) {
+        let count = causes.len();
+        return Err(format!("guessed: {guessed}, causes: {count}\n{text}"));
     }
     match (is_right, &row.mistaken) {
         (true, None) | (false, Some(_)) => Ok(()),
@@ -194,12 +196,15 @@ fn page() -> Outcome {
 
 fn printed() -> Result<String, Box<dyn std::error::Error>> {
     let (mut counts, mut mistaken) = ([[0, 0], [0, 0]], String::new());
+    let (mut guessed, mut told) = (0, 0);
     for row in EACH.iter() {
         let Some(truth) = row.cause.as_ref().filter(|_| breaks(row)) else {
             continue;
         };
         let [right, all] = &mut counts[usize::from(is_held_out(row))];
         *all += 1;
+        guessed += usize::from(row.guessed);
+        told += row.causes;
         match &row.mistaken {
             None => *right += 1,
             Some(Mistaken { because }) => {
@@ -214,21 +219,27 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
         }
     }
     let [[right, all], [right_apart, all_apart]] = counts;
+    let rows = all + all_apart;
+    if right * 100 < all * 95 || right_apart * 100 < all_apart * 85 || told * 10 > rows * 13 {
+        return Err(format!("{right} of {all}, {right_apart} of {all_apart}, {told} causes").into());
+    }
     let mut text = format!(
         "# Causes\n\n\
          A report says first what failed checks have in common. It goes through the catalogue below in its order: the\n\
          first entry that fits a check takes it, finds how much of the cluster it covers (a node, a pool, an operating\n\
          system, a way between two, the cluster), as small as passed checks from other nodes and pools make it, and takes\n\
-         there what else it explains. *Likely* is what the entry says; *works* is what passes in the same place, and where\n\
-         the same checks pass.\n\n\
+         there what else it explains. *Likely* is what the entry says, and *consistent with* stands there instead where one of\n\
+         the checks that show it passes in the same place, or where nothing but the claims is known; *works* is what passes in\n\
+         the same place, and where the same checks pass.\n\n\
          *Evidence* decides nothing. It is one line of what the run collected about these checks after they failed: events,\n\
          statuses of pods, conditions of nodes, ends of logs, also of kube-proxy. The last column has its words, the most\n\
          telling first.\n\n\
          [The table of faults](faults.md) has the truth, written before. Of the faults by which checks fail or are\n\
          inconclusive, the first cause names component and scope of {right} of {all}; of a third of the names, by their\n\
          hash, which were put aside while the catalogue was written, {right_apart} of {all_apart}. That third was first\n\
-         counted with 61 of 66, before anybody looked at it; since then it is as known as the rest. Each report on one fault\n\
-         has at most {LINES} lines at 100 columns. Of {PAIRS} pairs of faults on one topology, drawn from the table, both causes\n\
+         counted with 61 of 66, before anybody looked at it; since then it is as known as the rest. These {rows} faults have\n\
+         {told} causes in all; of {guessed} the first is none of the entries with a name of its own: the report says that the\n\
+         run is *consistent with* it, and which claims do not hold. Each report on one fault has at most {LINES} lines at 100 columns. Of {PAIRS} pairs of faults on one topology, drawn from the table, both causes\n\
          are named in at least {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
          Shown in memory alone: no real cluster with these faults was at hand.\n\n\
          ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
