@@ -2,7 +2,7 @@
 //! that fails in some way is the same with each of them.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::wine;
 use winconform_core::command::{self, Curl, HttpSession, Token};
 use winconform_core::facts::Os;
 use winconform_core::method::FailureClass::{self, *};
-use winconform_core::method::{ExecRequest, Host, HttpGet, HttpReply, curl};
+use winconform_core::method::{ExecRequest, ExitStatus, Host, HttpGet, HttpReply, curl};
 
 /// The paths of curls, in the form of PATH; `ci/windows-programs/run` builds them. One that ends in `.exe` is a
 /// program of Windows; `launch.exe` beside it starts it.
@@ -137,6 +137,9 @@ const SERVERS: [Server; 11] = [
     ),
 ];
 
+/// What a target does whose name is nowhere.
+const NAMELESS: &str = "has no name";
+
 /// A target with the classes of its failure, none where it answers.
 type Target = (&'static str, HttpGet, &'static [FailureClass]);
 
@@ -195,7 +198,18 @@ fn targets() -> (Vec<Target>, Vec<TcpStream>, TcpListener) {
         get("127.0.0.1", listening().1),
         &[Refused, NotConnected],
     ));
-    targets.push(("has no name", get("no-such-name.invalid", 80), &[Dns]));
+    targets.push((NAMELESS, get("no-such-name.invalid", 80), &[Dns]));
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Ok(listener) => {
+            let port = listener.local_addr().expect("it is bound").port();
+            std::thread::spawn(move || answer(&listener));
+            targets.push(("answers by IPv6", get("::1", port), &[]));
+        }
+        // Past the test harness, which keeps what passing tests print
+        Err(error) => {
+            writeln!(std::io::stderr(), "not run: a target of IPv6: {error}").expect("it is open");
+        }
+    }
     // Its queue is full, so that it answers no further SYN
     let (silent, port) = listening();
     let address = silent.local_addr().expect("it is bound");
@@ -269,6 +283,26 @@ fn observe(
     }
 }
 
+/// Compares what the tool gets of one request with what a target does that answers, and one without a name.
+fn observe_one(
+    tally: &mut Tally,
+    name: &str,
+    program: &Path,
+    targets: &[Target],
+    in_host_process: bool,
+) {
+    let (_, os) = system(program);
+    for (at, prints, code) in [(SERVERS[0].name, "ok", 0), (NAMELESS, "", 6)] {
+        let target = targets.iter().find(|(behaviour, ..)| *behaviour == at);
+        let (_, get, _) = target.expect("it is there").clone();
+        let request = command::Command::Get(get).on(os).expect("it has");
+        let reply = wine::reply(started(program, &request, in_host_process), None);
+        let is_right = reply.stdout == prints && reply.exit == ExitStatus::Code(code);
+        let behaviour = format!("{at}, to one request");
+        tally.note(name, &behaviour, (!is_right).then(|| format!("{reply:?}")));
+    }
+}
+
 fn system(program: &Path) -> (Curl, Os) {
     match is_of_windows(program) {
         true => (Curl::System, Os::Windows),
@@ -300,6 +334,7 @@ fn every_curl_says_which_it_is_and_of_every_server_what_it_does() {
             &[false]
         };
         for in_host_process in of_host_process {
+            observe_one(&mut tally, &name, &program, &targets, *in_host_process);
             for _ in 0..2 {
                 observe(&mut tally, &name, &program, &targets, *in_host_process);
                 // What one says must not depend on who comes before

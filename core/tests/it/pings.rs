@@ -51,9 +51,9 @@ impl Session {
     }
 
     /// What the tool gets of it, as Windows would send it.
-    fn reply(&self, tally: &mut Tally, with_curl: bool, in_host_process: bool) -> ExecReply {
-        let after = with_curl.then(|| HttpSession {
-            curl: Curl::System,
+    fn reply(&self, tally: &mut Tally, curl: Option<Curl>, in_host_process: bool) -> ExecReply {
+        let after = curl.map(|curl| HttpSession {
+            curl,
             gets: self.gets.clone(),
             token: token(),
             connect: LIMIT,
@@ -89,8 +89,8 @@ impl Session {
     }
 
     /// Compares what the tool reads with what the targets do; the curl before the pings is named.
-    fn look(&self, tally: &mut Tally, curl: Option<&str>, in_host_process: bool) {
-        let reply = self.reply(tally, curl.is_some(), in_host_process);
+    fn look(&self, tally: &mut Tally, curl: Option<(&str, Curl)>, in_host_process: bool) {
+        let reply = self.reply(tally, curl.map(|(_, curl)| curl), in_host_process);
         let read = || {
             let (of_curl, of_pings) = match curl {
                 Some(_) => session::apart(&token(), &reply)?,
@@ -119,7 +119,7 @@ impl Session {
             };
             let behaviour = if self.fail { "refuses" } else { "answers" };
             let difference = (!is_right).then(|| format!("{reply:?}"));
-            tally.note(curl.expect("it is named"), behaviour, difference);
+            tally.note(curl.expect("it is named").0, behaviour, difference);
         }
         for (target, echo) in self.targets.iter().zip(echoes) {
             let read = ping::read(*target, &echo);
@@ -159,7 +159,7 @@ fn what_pings_behind_any_curl_come_to_is_told() {
         Session::new(closed, &[NOBODY, six], true),
     ];
     let mut tally = Tally::new("what the tool reads of targets through pings, and what they do");
-    let mut look = |curl: Option<&str>| {
+    let mut look = |curl: Option<(&str, Curl)>| {
         for session in &sessions {
             for in_host_process in [false, true] {
                 session.look(&mut tally, curl, in_host_process);
@@ -167,11 +167,15 @@ fn what_pings_behind_any_curl_come_to_is_told() {
         }
     };
     look(None);
-    for (name, _, curl) in curls() {
-        if is_of_windows(&curl) {
-            wine::install(&curl, "curl.exe");
-            look(Some(&name));
-        }
+    let of_windows = curls()
+        .into_iter()
+        .filter(|(.., program)| is_of_windows(program));
+    // Each form with one of them; the search path has the system's folder
+    let forms = [Curl::System, Curl::Agnhost, Curl::Windows];
+    for ((name, _, program), curl) in of_windows.zip(forms) {
+        wine::install(&program, "curl.exe");
+        wine::install(&program, "../../curl/AMD64/curl.exe");
+        look(Some((name.as_str(), curl)));
     }
     let nobody = NOBODY.to_string();
     let alone = ["C:\\Windows\\System32\\ping.exe", "-n", "1", &nobody];

@@ -2,7 +2,9 @@
 //! Wine has do what they are for, and the arguments of the others arrive.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Stdio};
 
 use winconform_core::command::{Command, FilePath, Token, VariableName};
 use winconform_core::facts::Os;
@@ -34,24 +36,33 @@ fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
     (code, stdout, stderr)
 }
 
-#[test]
-fn commands_of_windows_do_what_they_are_for() {
-    if !wine::is_set(wine::PREFIX, "commands_of_windows_do_what_they_are_for") {
-        return;
-    }
-    let _alone = wine::alone();
+/// A server of the pipes that commands look for, which ends when this is dropped.
+fn pipes() -> Child {
+    let mut process = std::process::Command::new("wine");
+    process.env("WINEPREFIX", wine::prefix());
+    process.arg(wine::prefix().with_file_name("pipes.exe"));
+    let process = process.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut pipes = process.spawn().expect("it starts");
+    let stdout = pipes.stdout.take().expect("it is piped");
+    let mut said = String::new();
+    let read = BufReader::new(stdout).read_line(&mut said);
+    read.expect("it says that they are there");
+    assert_eq!(said.trim(), "ready");
+    pipes
+}
+
+/// What each command does, what it ends with, and what it prints: the order matters.
+fn cases() -> Vec<(&'static str, Command, i64, &'static str)> {
     let token = || Token::parse("5eed").expect("a token");
     let path = |text| FilePath::parse(Os::Windows, text).expect("a path");
     let file = || path("C:\\shared\\note.txt");
-    std::fs::create_dir_all(wine::prefix().join("drive_c/shared")).expect("a folder");
     let variable = |name| VariableName::parse(name).expect("a name");
     let variables = ["W_A", "P_b"].map(variable);
     let written = Command::WriteFile {
         path: file(),
         line: token(),
     };
-    // What each does, what it ends with, and what it prints: the order matters
-    let cases = [
+    vec![
         ("deletes", Command::DeleteFile(file()), 0, ""),
         ("sees no file", Command::Exists(file()), 1, ""),
         ("writes", written, 0, "5eed"),
@@ -91,10 +102,27 @@ fn commands_of_windows_do_what_they_are_for() {
         ),
         ("lists processes", Command::Processes, 0, ANY),
         ("lists links", Command::Links(path("C:\\shared")), 0, ANY),
-    ];
+        ("reads a pipe", Command::ReadPipe, 0, "wc_pipe=winconform"),
+        (
+            "lists pipes",
+            Command::CsiProxyPipes,
+            0,
+            "@@ pipes\ncsi-proxy-volume-v1",
+        ),
+    ]
+}
+
+#[test]
+fn commands_of_windows_do_what_they_are_for() {
+    if !wine::is_set(wine::PREFIX, "commands_of_windows_do_what_they_are_for") {
+        return;
+    }
+    let _alone = wine::alone();
+    std::fs::create_dir_all(wine::prefix().join("drive_c/shared")).expect("a folder");
+    let mut pipes = pipes();
     let mut tally = Tally::new("what commands of the tool do in cmd, and what they are for");
     for in_host_process in [false, true] {
-        for (behaviour, command, code, out) in &cases {
+        for (behaviour, command, code, out) in &cases() {
             let (ended, stdout, stderr) = ran(command, in_host_process);
             let printed = stdout.replace("\r\n", "\n");
             let says = match *out {
@@ -108,6 +136,7 @@ fn commands_of_windows_do_what_they_are_for() {
             tally.note("cmd of Wine", behaviour, difference);
         }
     }
+    pipes.wait().expect("it ends with its input");
     tally.end();
 }
 
@@ -117,19 +146,38 @@ const ANY: &str = "?";
 /// Every command as it is rendered, which a unit test keeps.
 const FORMS: &str = include_str!("../../src/command/forms.txt");
 
-/// What is sent to Windows: the program with its arguments, and what it reads.
-fn forms_of_windows() -> Vec<(Vec<String>, Option<String>)> {
+/// What is sent to Windows: the command, the program with its arguments, and what it reads.
+fn forms_of_windows() -> Vec<(&'static str, Vec<String>, Option<String>)> {
     let of_windows = FORMS.lines().filter_map(|line| {
-        let (_, form) = line.split_once(" windows [")?;
+        let (command, form) = line.split_once(" windows [")?;
         let (argv, input) = match form.split_once("] < ") {
             Some((argv, input)) => (argv, Some(input)),
             None => (form.strip_suffix(']')?, None),
         };
         let argv = serde_json::from_str(&format!("[{argv}]")).expect("a list");
         let input = input.map(|input| serde_json::from_str(input).expect("a text"));
-        Some((argv, input))
+        Some((command, argv, input))
     });
     of_windows.collect()
+}
+
+#[test]
+fn each_form_of_windows_is_run() {
+    let word = |command: &Command| {
+        let text = format!("{command:?}");
+        let end = text.find(|c: char| !c.is_alphanumeric());
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    let cases = cases();
+    let mut run: BTreeSet<_> = cases.iter().map(|(_, command, ..)| word(command)).collect();
+    // By `pings.rs`
+    run.insert("Pings".to_owned());
+    let forms = forms_of_windows();
+    let scripts = forms.iter().filter(|(_, argv, _)| calls(argv).is_none());
+    let scripts: BTreeSet<_> = scripts.map(|(command, ..)| (*command).to_owned()).collect();
+    assert!(scripts.contains("CsiProxyPipes"), "{scripts:?}");
+    let left: Vec<_> = scripts.difference(&run).collect();
+    assert!(left.is_empty(), "{left:?} are neither cases nor calls");
 }
 
 /// Where the system looks for a program: the file in its folder, below which PowerShell is.
@@ -174,7 +222,7 @@ fn arguments_and_input_arrive_as_they_were_sent() {
     std::fs::create_dir_all(wine::prefix().join("drive_c/curl/AMD64")).expect("a folder");
     let forms: Vec<_> = forms_of_windows()
         .into_iter()
-        .filter_map(|(argv, input)| {
+        .filter_map(|(_, argv, input)| {
             let calls = calls(&argv)?;
             Some((calls, argv, input))
         })
@@ -254,8 +302,8 @@ impl Call {
     }
 }
 
-/// The calls of a command, one after the other; `None` if it is a script for cmd that does more: other tests look at
-/// what such scripts do.
+/// The calls of a command, one after the other; `None` if it is a script for cmd that does more, or that calls no
+/// program: it is among the cases, or a ping.
 fn calls(argv: &[String]) -> Option<Vec<Call>> {
     let program = stood_in_for(&argv[0]);
     if program != "cmd.exe" {
@@ -275,5 +323,6 @@ fn calls(argv: &[String]) -> Option<Vec<Call>> {
         }
         _ => None,
     });
-    calls.collect()
+    let calls: Option<Vec<_>> = calls.collect();
+    calls.filter(|calls| calls.iter().any(|call| call.program().is_some()))
 }

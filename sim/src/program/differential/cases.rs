@@ -84,6 +84,7 @@ pub(super) const SESSIONS: &[(&[&str], &[&str])] = &[
             "{win}/",
         ],
     ),
+    (&[TOLD], &["{six}/hostname"]),
     (&[TOLD, "connect-timeout = 1"], &["{silent}/"]),
     (&[TOLD, "max-time = 1"], &["{mute}/"]),
     (&[TOLD], &["{resets}/"]),

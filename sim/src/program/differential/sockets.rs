@@ -1,7 +1,7 @@
 //! Simulated pages, and listeners that fail, on real sockets.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub(super) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// serve until the test ends.
 pub(super) struct Scene {
     pub(super) table: Arc<Table>,
-    /// The port of each `{name}` in arguments.
-    ports: Vec<(&'static str, u16)>,
+    /// The address of each `{name}` in arguments; without IPv6 there is no `{six}`.
+    addresses: Vec<(&'static str, SocketAddr)>,
     /// Connections that fill the queue of the port that never answers.
     _filling: (TcpListener, Vec<TcpStream>),
 }
@@ -34,12 +34,16 @@ impl Scene {
             ("iis", Page::Iis),
         ];
         let pages = pages.map(|(name, page)| (name, page, bind()));
+        let six = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).ok();
+        let six = six.map(|listener| ("six", Page::Netexec, listener));
+        let pages: Vec<_> = pages.into_iter().chain(six).collect();
         let (mute, resets, breaks) = (bind(), bind(), bind());
         let (silent, refused) = (bind(), bind());
-        let port = |listener: &TcpListener| listener.local_addr().expect("it is bound").port();
-        let mut ports: Vec<_> = pages
+        let address = |listener: &TcpListener| listener.local_addr().expect("it is bound");
+        let port = |listener: &TcpListener| address(listener).port();
+        let mut addresses: Vec<_> = pages
             .iter()
-            .map(|(name, _, on)| (*name, port(on)))
+            .map(|(name, _, on)| (*name, address(on)))
             .collect();
         for (name, on) in [
             ("mute", &mute),
@@ -48,7 +52,7 @@ impl Scene {
             ("silent", &silent),
             ("refused", &refused),
         ] {
-            ports.push((name, port(on)));
+            addresses.push((name, address(on)));
         }
         drop(refused);
         let mut table = Table {
@@ -56,7 +60,7 @@ impl Scene {
             ..Table::new(Os::Linux)
         };
         for (_, page, on) in &pages {
-            table = table.page(LOCAL, port(on), *page);
+            table = table.page(address(on).ip(), port(on), *page);
         }
         let server = |page, table: &Table| Server {
             page,
@@ -86,7 +90,7 @@ impl Scene {
         each(resets, |stream| reset(&stream));
         Self {
             table,
-            ports,
+            addresses,
             _filling: filled(silent),
         }
     }
@@ -94,8 +98,8 @@ impl Scene {
     /// A text with addresses in place of names.
     pub(super) fn filled(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for (name, port) in &self.ports {
-            text = text.replace(&format!("{{{name}}}"), &format!("127.0.0.1:{port}"));
+        for (name, address) in &self.addresses {
+            text = text.replace(&format!("{{{name}}}"), &address.to_string());
         }
         text
     }
@@ -107,6 +111,7 @@ pub(super) fn behaviour(text: &str) -> &'static str {
         ("{netexec}", "answers"),
         ("{win}", "answers"),
         ("{iis}", "answers"),
+        ("{six}", "answers by IPv6"),
         ("{refused}", "refuses"),
         ("{silent}", "is silent"),
         ("{mute}", "hangs"),
