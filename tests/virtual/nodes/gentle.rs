@@ -1,10 +1,10 @@
 //! How gently a whole run treats Windows nodes: how many of its pods start at once on each, how many are
 //! alive with an address of their own, and that this does not make it longer than these bounds do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hybrid_sim::Topology;
+use hybrid_sim::{Pool, Topology};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
 use kube::runtime::watcher::Event;
@@ -66,9 +66,11 @@ pub(crate) fn trials() -> Vec<Trial> {
     each.chain(full).chain([small]).collect()
 }
 
-/// The pods of a run on Windows nodes, as they come and go.
+/// The pods of a run on Windows nodes, whatever they select, as they come and go.
 #[derive(Default)]
 pub(crate) struct Pods {
+    /// The nodes of Windows.
+    windows: BTreeSet<String>,
     /// By name and UID: its node, whether it has an address of its own, and since when it starts unless it is
     /// Ready.
     alive: BTreeMap<String, (String, bool, Option<Instant>)>,
@@ -80,6 +82,15 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
+    pub(crate) fn on(topology: &Topology) -> Self {
+        let nodes = topology.nodes.iter();
+        let windows = nodes.filter(|node| node.pool != Pool::Linux);
+        Self {
+            windows: windows.map(|node| node.name.clone()).collect(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn record(&mut self, event: Event<Pod>) {
         match event {
             Event::InitApply(pod) | Event::Apply(pod) => self.changes(&pod),
@@ -103,9 +114,7 @@ impl Pods {
     fn changes(&mut self, pod: &Pod) {
         let spec = pod.spec.as_ref();
         let node = spec.and_then(|spec| spec.node_name.clone());
-        let selects = spec.and_then(|spec| spec.node_selector.as_ref());
-        let os = selects.and_then(|selects| selects.get("kubernetes.io/os"));
-        let Some(node) = node.filter(|_| os.is_some_and(|os| os == "windows")) else {
+        let Some(node) = node.filter(|node| self.windows.contains(node)) else {
             return;
         };
         if !pod.labels().contains_key("winconform/run") {
@@ -167,10 +176,11 @@ fn key(pod: &Pod) -> String {
 }
 
 fn all_allowed(name: &str) -> Outcome {
-    within_of(of_row(name), 1, async move |world| {
+    let topology = of_row(name);
+    let mut pods = Pods::on(&topology);
+    within_of(topology, 1, async move |world| {
         let mut options: RunOptions = world.whole("r0");
         options.config.outside.load_balancers = false;
-        let mut pods = Pods::default();
         let ran = watched(world, &SUITES, &options, |event| pods.record(event)).await?;
         ran.came_to(Exit::Conformant)?;
         few_at_once(&ran.view()?, &pods)

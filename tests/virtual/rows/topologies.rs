@@ -81,9 +81,9 @@ static HEALTHY: LazyLock<Once<Result<(RunView, Pods), String>>> = LazyLock::new(
 pub(crate) fn healthy_run(name: &str) -> Result<&'static (RunView, Pods), String> {
     let run = || {
         let (_, topology) = named_topology(name).ok_or("no topology has this name")?;
-        within_of(topology, 1, async |world: &World| {
+        let mut pods = Pods::on(&topology);
+        within_of(topology, 1, async move |world: &World| {
             let before = world.objects();
-            let mut pods = Pods::default();
             let ran = watched(world, &ALL, &as_demo(world), |event| pods.record(event)).await?;
             let view = ran.view()?;
             world.left(&view, &before).await?;
