@@ -64,7 +64,7 @@ impl Product {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NotApplicable {
-    checks: String,
+    checks: Vec<String>,
     why: String,
     source: String,
 }
@@ -149,17 +149,18 @@ fn healthy(product: &Product) -> Outcome {
         of.map(|text| Pattern::parse(text).expect("a pattern"))
             .collect()
     };
-    let listed = patterns(&mut product.not_applicable().map(|entry| &entry.checks));
+    let listed = patterns(&mut product.not_applicable().flat_map(|entry| &entry.checks));
     let open = patterns(&mut product.open.iter());
-    let covered = |patterns: &[Pattern], check: &CheckView| {
-        let id = check.planned.id.as_str();
-        patterns.iter().any(|pattern| pattern.covers(id))
-    };
     for check in view.checks.values() {
         let (id, verdict) = (&check.planned.id, verdict(check));
         let (skipped, is_listed) = (is_not_applicable(check), covered(&listed, check));
         if skipped && !is_listed {
             wrong.push(format!("{id} is not applicable, and no entry says so"));
+        }
+        if is_listed && !skipped {
+            wrong.push(format!(
+                "{id} is applicable, and an entry says that it is not"
+            ));
         }
         if is_ill(check) && !covered(&open, check) {
             wrong.push(format!("{id} comes to {verdict:?}"));
@@ -197,6 +198,11 @@ fn healthy(product: &Product) -> Outcome {
         [] => Ok(()),
         wrong => Err(format!("{}\n{}", wrong.join("\n"), described(view))),
     }
+}
+
+fn covered(patterns: &[Pattern], check: &CheckView) -> bool {
+    let id = check.planned.id.as_str();
+    patterns.iter().any(|pattern| pattern.covers(id))
 }
 
 fn verdict(check: &CheckView) -> Option<Verdict> {
@@ -285,21 +291,24 @@ fn section(product: &Product, view: &RunView) -> String {
         source,
     } in product.not_applicable()
     {
-        let pattern = Pattern::parse(checks).expect("a pattern");
-        let of = view
-            .checks
-            .values()
-            .filter(|check| is_not_applicable(check));
-        let of = of
-            .filter(|check| pattern.covers(check.planned.id.as_str()))
-            .count();
-        let _ = writeln!(text, "| `{checks}` | {of} | {why} | {source} |");
+        let patterns = checks
+            .iter()
+            .map(|text| Pattern::parse(text).expect("a pattern"));
+        let patterns: Vec<_> = patterns.collect();
+        let of = view.checks.values();
+        let of = of.filter(|check| is_not_applicable(check) && covered(&patterns, check));
+        let (names, of) = (checks.join("`, `"), of.count());
+        let _ = writeln!(text, "| `{names}` | {of} | {why} | {source} |");
     }
     text
 }
 
 /// Compares the page's products with the list, or writes the page.
 fn page() -> Outcome {
+    let mut reasons = EXPECTED.reasons.iter();
+    if let Some((name, _)) = reasons.find(|(_, reason)| !reason.source.contains("](https://")) {
+        return Err(format!("the source of {name} is not public"));
+    }
     let path = root().join(PAGE);
     if std::env::var_os(WRITE).is_some() {
         let mut text = String::from(
