@@ -209,14 +209,8 @@ fn hostile_text_stays_text() {
         let text = rendered(&view, width);
         assert!(text.len() < 200_000, "{} bytes at {width}", text.len());
         for line in text.lines() {
-            // The tally is never wrapped: programs and people search for it
-            let limit = if line.contains("(exit ") {
-                usize::MAX
-            } else {
-                width.max(40)
-            };
             assert!(
-                line.width() <= limit,
+                line.width() <= width.max(40),
                 "{} columns at {width}: {line}",
                 line.width()
             );
@@ -241,7 +235,7 @@ fn colours_are_asked_for() {
 }
 
 #[test]
-fn the_last_line_is_the_tally() {
+fn the_tally_is_last_and_as_wide_as_the_rest() {
     for (view, last) in [
         (
             runs::recorded("healthy").view(),
@@ -257,7 +251,14 @@ fn the_last_line_is_the_tally() {
              tell (exit 11)",
         ),
     ] {
-        assert_eq!(rendered(&view, 40).lines().last(), Some(last));
+        assert_eq!(rendered(&view, 200).lines().last(), Some(last));
+        let narrow = rendered(&view, 40);
+        let (_, tally) = narrow
+            .trim_end()
+            .rsplit_once("\n\n")
+            .expect("a part of its own");
+        assert_eq!(tally.replace('\n', " "), last);
+        assert!(tally.lines().all(|line| line.width() <= 40), "{tally}");
     }
 }
 

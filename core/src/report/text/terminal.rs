@@ -26,7 +26,7 @@ pub enum Detail {
 }
 
 /// Renders a whole run for a terminal of `width` columns. Foreign text comes out without control characters;
-/// the last line is the tally.
+/// it ends with the tally.
 pub fn render(view: &RunView, width: usize, colour: Colour, detail: Detail) -> String {
     let mut page = Page::new(width, colour, detail);
     page.outcome(view);
@@ -47,8 +47,7 @@ pub fn render(view: &RunView, width: usize, colour: Colour, detail: Detail) -> S
     }
     page.ending(view);
     page.blank();
-    let tally = page.paint(&tally(view), style(view));
-    page.line(&tally);
+    page.sentence(&tally(view), style(view));
     page.text
 }
 
