@@ -377,6 +377,25 @@ fn fixtures_blamed_in_a_circle_are_still_told() {
 }
 
 #[test]
+fn what_changed_is_counted_in_short_and_some_of_it_named() {
+    let mut view = runs::recorded("every-verdict").view();
+    let baseline = runs::recorded("healthy").view();
+    view.baseline = Some(winconform_core::report::json::render(&baseline));
+    for (detail, lines, names_all) in [(Detail::Short, 9, false), (Detail::Full, 18, true)] {
+        let text = render(&view, 100, Colour::Never, detail);
+        let (_, since) = text.split_once("\nsince k3x9").expect("it is compared");
+        let (since, _) = since.split_once("\n\n").expect("more follows");
+        assert!(since.contains("1 new failure"), "{since}");
+        assert!(
+            since.contains("  fail               net.b-fail["),
+            "{since}"
+        );
+        let told = (since.lines().count(), since.contains("net.e-lifted["));
+        assert_eq!(told, (lines, names_all), "{since}");
+    }
+}
+
+#[test]
 fn no_id_is_broken_over_two_lines() {
     for record in [
         "every-verdict",

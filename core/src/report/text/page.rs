@@ -15,8 +15,8 @@ use crate::text::{printable, shorten};
 const LABEL: usize = 12;
 /// The most lines of a sentence in short.
 const SENTENCE: usize = 4;
-/// Lines of objects or checks that are listed; more are counted.
-const LISTED: usize = 20;
+/// Lines of objects or checks that are listed, in short and in full; more are counted.
+const LISTED: [usize; 2] = [5, 20];
 
 /// The report as far as it is written.
 pub(super) struct Page {
@@ -150,11 +150,12 @@ impl Page {
 
     /// A word, then one value per line as far as they are listed.
     pub(super) fn list(&mut self, indent: usize, word: &str, values: &[String]) {
-        for (index, value) in values.iter().take(LISTED).enumerate() {
+        let most = LISTED[usize::from(self.detail == Detail::Full)];
+        for (index, value) in values.iter().take(most).enumerate() {
             self.field(indent, if index == 0 { word } else { "" }, value);
         }
-        if values.len() > LISTED {
-            self.field(indent, "", &format!("and {} more", values.len() - LISTED));
+        if values.len() > most {
+            self.field(indent, "", &format!("and {} more", values.len() - most));
         }
     }
 

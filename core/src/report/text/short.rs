@@ -9,7 +9,7 @@ use super::layout::{columns, pad};
 use super::page::Page;
 use super::patterns::{line, pattern};
 use super::style::Style;
-use super::terminal::{Detail, VERDICT, style};
+use super::terminal::{Colour, Detail, VERDICT, style};
 use crate::record::{CheckView, RunView, Tally, exit};
 use crate::report::causes::causes;
 use crate::report::diff::{Diff, changes, counts};
@@ -23,10 +23,10 @@ const CAUSES: usize = 3;
 /// The most lines of checks to look at, and the fewest; more are counted.
 const LINES: usize = 15;
 const FEWEST: usize = 1;
-/// The most checks that changed in one way.
-const CHANGED: usize = 5;
-/// Lines of the page before those of the ending.
-const PAGE: usize = 48;
+/// The most lines of what changed since another run.
+const CHANGED: usize = 6;
+/// Lines of the page, without the last ones: the count of the other checks, and the tally.
+const PAGE: usize = 51;
 
 /// What a run came to, and how many checks speak against it, in a sentence.
 pub(crate) fn outcome(view: &RunView) -> String {
@@ -115,18 +115,24 @@ impl Page {
         };
         let most = match self.detail {
             Detail::Short => CHANGED,
-            Detail::Full => view.checks.len(),
+            Detail::Full => usize::MAX,
         };
         self.blank();
         self.sentence(
             &format!("{}: {}", diff.since(), counts(&diff)),
             Style::Title,
         );
+        let mut lines = Vec::new();
         for (word, checks) in changes(&diff, most, self.width - 2) {
-            self.title(&format!("  {word}"));
-            for line in checks {
-                self.line(&format!("  {line}"));
-            }
+            lines.push(self.paint(&format!("  {word}"), Style::Title));
+            lines.extend(checks.iter().map(|line| format!("  {line}")));
+        }
+        if lines.len() > most {
+            lines.truncate(most);
+            lines.push("  --details names the others".to_owned());
+        }
+        for line in lines {
+            self.line(&line);
         }
     }
 
@@ -207,7 +213,10 @@ impl Page {
         });
         self.blank();
         self.title("checks to look at");
-        let room = PAGE.saturating_sub(self.text.lines().count());
+        let mut ending = Self::new(self.width, Colour::Never, self.detail);
+        ending.ending(view);
+        let lines = self.text.lines().chain(ending.text.lines()).count();
+        let room = PAGE.saturating_sub(lines);
         let more = groups.split_off(groups.len().min(room.clamp(FEWEST, LINES)));
         for ((verdict, pattern), checks) in &groups {
             let ids = checks.iter().map(|check| check.planned.id.as_str());
