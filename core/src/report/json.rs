@@ -195,7 +195,11 @@ fn fixture(
         FixtureOutcome::Ready(_) => None,
         FixtureOutcome::Failed(error) => Some(error),
     };
-    let broke = blame.roots.get(key).map(|broke| broke.checks.as_slice());
+    let broke = blame
+        .roots
+        .get(key)
+        .into_iter()
+        .flat_map(|broke| &broke.checks);
     json!({
         "name": key.name.as_str(),
         "pool": key.pool,
@@ -203,7 +207,7 @@ fn fixture(
         "cause": failed.map(ToString::to_string),
         "suspect": failed.and_then(|error| unoffered(view, key, error)),
         "took-ms": took_ms,
-        "broke": broke.unwrap_or_default(),
+        "broke": broke.map(|(_, check)| &check.planned.id).collect::<Vec<_>>(),
     })
 }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture::FixtureKey;
 use crate::method::ObservationError;
-use crate::plan::CheckId;
-use crate::record::{FixtureOutcome, RunView};
+use crate::record::{CheckView, FixtureOutcome, RunView};
 use crate::verdict::Reason;
 
 /// The failed fixtures of a run, and what each of them broke.
@@ -21,8 +20,8 @@ pub(crate) struct Broke<'v> {
     pub(crate) error: &'v ObservationError,
     /// How long it took to fail, in milliseconds.
     pub(crate) took_ms: u64,
-    /// The checks that are inconclusive because of it, in their planned order.
-    pub(crate) checks: Vec<&'v CheckId>,
+    /// The checks that are inconclusive because of it, by their places in the plan.
+    pub(crate) checks: Vec<(usize, &'v CheckView)>,
 }
 
 impl<'v> Blame<'v> {
@@ -43,20 +42,21 @@ impl<'v> Blame<'v> {
                 FixtureOutcome::Ready(_) => None,
             });
         let mut roots: BTreeMap<_, _> = failed.collect();
-        for check in view.checks.values() {
+        for (place, check) in &view.checks {
             if let Some(Reason::Fixture { fixture, .. }) = check.reason()
                 && let Some(broke) = roots.get_mut(fixture)
             {
-                broke.checks.push(&check.planned.id);
+                broke.checks.push((*place, check));
             }
         }
         Self { roots }
     }
 
     /// Whether one of the fixtures broke a check.
-    pub(crate) fn covers(&self, check: &CheckId) -> bool {
-        self.roots
-            .values()
-            .any(|broke| broke.checks.contains(&check))
+    pub(crate) fn covers(&self, check: &CheckView) -> bool {
+        let Some(Reason::Fixture { fixture, .. }) = check.reason() else {
+            return false;
+        };
+        self.roots.contains_key(fixture)
     }
 }

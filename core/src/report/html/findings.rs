@@ -17,19 +17,15 @@ use super::super::text::layout::fit;
 use super::super::text::summary::seconds;
 use super::mark;
 use super::room::{FULL, Room, list};
-use crate::fixture::FixtureKey;
 use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::Verdict;
 
 /// The most bytes of evidence behind one finding, and of all, counted as markup; the record has the rest.
 const EACH: usize = 64 << 10;
 const ALL: usize = 5 << 20;
 /// Columns on why a check is there that the page has no room for in full.
 const REASON: usize = 80;
-
-/// The checks that a failed fixture broke, by their places in the plan.
-type Broken<'v> = BTreeMap<&'v FixtureKey, Vec<(usize, &'v CheckView)>>;
 
 /// The places of the checks that a page shows, to which its maps can lead.
 pub(super) type Shown = BTreeSet<usize>;
@@ -45,16 +41,10 @@ struct Told<'r> {
 /// The fixtures that failed with what each of them broke, and all other findings; in full as far as there is room.
 pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
     let blame = Blame::from_view(view);
-    let mut broken = Broken::new();
     let mut kinds = BTreeMap::<_, usize>::new();
     let mut alike = Vec::<Vec<(usize, &CheckView)>>::new();
-    for (place, check) in view.checks.iter().filter(|(_, check)| is_amiss(check)) {
-        if let Some(Reason::Fixture { fixture, .. }) = check.reason()
-            && blame.roots.contains_key(fixture)
-        {
-            broken.entry(fixture).or_default().push((*place, check));
-            continue;
-        }
+    let amiss = view.checks.iter().filter(|(_, check)| is_amiss(check));
+    for (place, check) in amiss.filter(|(_, check)| !blame.covers(check)) {
         let waiver = view.waiver(check).map(ToString::to_string);
         let kind = *kinds.entry((kind_of(check), waiver)).or_insert(alike.len());
         match alike.get_mut(kind) {
@@ -69,7 +59,7 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
         lists,
         shown: Shown::new(),
     };
-    let fixtures = fixtures(view, &blame, &broken, &mut told);
+    let fixtures = fixtures(view, &blame, &mut told);
     let run = Outcomes::from_view(view);
     let full = alike
         .iter()
@@ -84,7 +74,7 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
             h2 { "Findings" }
             @if !is_observed {
                 p { "No check was observed." }
-            } @else if alike.is_empty() && broken.is_empty() {
+            } @else if alike.is_empty() && blame.roots.values().all(|broke| broke.checks.is_empty()) {
                 p { "Every check came to what a healthy cluster gives." }
             }
             @if !alike.is_empty() {
@@ -101,7 +91,7 @@ pub(super) fn findings(view: &RunView, lists: &mut Room) -> (Markup, Shown) {
     (markup, told.shown)
 }
 
-fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>, told: &mut Told<'_>) -> Markup {
+fn fixtures(view: &RunView, blame: &Blame<'_>, told: &mut Told<'_>) -> Markup {
     html! {
         @if !blame.roots.is_empty() {
             section #fixtures {
@@ -114,7 +104,7 @@ fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>, told: &mut T
                             (field("suspect", unoffered(view, key, broke.error).map(|it| printable(&it))))
                             (lines(excerpt::of_fixture(view, key)))
                         }
-                        (others("broke", broken.get(key).map_or(&[], Vec::as_slice), told))
+                        (others("broke", &broke.checks, told))
                     }
                 }
             }

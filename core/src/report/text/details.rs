@@ -65,9 +65,7 @@ impl Page {
     /// Every check that differs from a healthy cluster and that no failed fixture broke.
     pub(super) fn findings(&mut self, view: &RunView, blame: &Blame<'_>) {
         let news = view.checks.values().filter(|check| is_news(check));
-        let news: Vec<_> = news
-            .filter(|check| !blame.covers(&check.planned.id))
-            .collect();
+        let news: Vec<_> = news.filter(|check| !blame.covers(check)).collect();
         if news.is_empty() {
             return;
         }
@@ -197,7 +195,8 @@ impl Page {
         if !broke.checks.is_empty() {
             self.field(4, "broke", &counted(broke.checks.len(), "check"));
         }
-        let checks: Vec<_> = broke.checks.iter().map(|id| shown(id)).collect();
+        let checks = broke.checks.iter();
+        let checks: Vec<_> = checks.map(|(_, check)| shown(&check.planned.id)).collect();
         self.list(4, "", &checks);
         self.evidence(view, &format!("fixture {key}"));
     }
