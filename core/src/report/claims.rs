@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::claims::{Claim, ClaimType};
 use crate::method::{ContainerOf, Test};
-use crate::plan::{Check, Disposition, Plan, PlannedAssertion, Selection};
+use crate::plan::{Check, CheckId, Disposition, Plan, PlannedAssertion, Selection};
 use crate::report::text::folded::MANY;
 use crate::report::text::layout::{columns, pad};
 use crate::suite::Suites;
@@ -82,7 +82,8 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
 pub fn plan_text(plan: &Plan) -> String {
     let mut text = String::new();
     let mut counts = [0; 3];
-    let mut lines: Vec<Vec<(String, String, String)>> = Vec::new();
+    // What checks one after another of a case have in common, and their ids
+    let mut rows: Vec<((&str, &str, String), Vec<&CheckId>)> = Vec::new();
     for check in &plan.checks {
         let because = |why: String| format!("          because {}\n", printable(&why));
         let (nth, word, below) = match &check.disposition {
@@ -91,24 +92,22 @@ pub fn plan_text(plan: &Plan) -> String {
             Disposition::Inconclusive(error) => (2, "inconclusive", because(error.to_string())),
         };
         counts[nth] += 1;
-        let below = format!("{word}\n{below}");
-        let id = printable(check.id.as_str());
-        let case = printable(check.id.case());
-        let line = (id, case, below);
-        match lines.last_mut() {
-            Some(last) if last[0].1 == line.1 && last[0].2 == line.2 => last.push(line),
-            _ => lines.push(vec![line]),
+        let row = (word, check.id.case(), below);
+        match rows.last_mut() {
+            Some((last, ids)) if *last == row => ids.push(&check.id),
+            _ => rows.push((row, vec![&check.id])),
         }
     }
-    for same in &lines {
-        let ids: Vec<_> = match same.as_slice() {
-            many @ [(_, case, _), ..] if many.len() >= MANY => {
-                vec![format!("{case} ({})", counted(many.len(), "check"))]
-            }
-            few => few.iter().map(|(id, ..)| id.clone()).collect(),
+    for ((word, case, below), ids) in &rows {
+        let ids: Vec<_> = match ids.len() {
+            MANY.. => vec![format!(
+                "{} ({})",
+                printable(case),
+                counted(ids.len(), "check")
+            )],
+            _ => ids.iter().map(|id| printable(id.as_str())).collect(),
         };
         for id in ids {
-            let (word, below) = same[0].2.split_once('\n').unwrap_or_default();
             let _ = write!(text, "{word:<14}{id}\n{below}");
         }
     }
