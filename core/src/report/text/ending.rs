@@ -97,11 +97,11 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
     match &view.torn_down {
         None if view.intents.is_empty() => {}
         None => say("not-torn-down", {
-            let left = objects(view.intents.len());
+            let left = counted(view.intents.len(), "object");
             format!("nothing was torn down: up to {left} may be left in the cluster")
         }),
         Some(torn) if torn.unlisted => say("left-behind", {
-            let left = objects(view.left().len());
+            let left = counted(view.left().len(), "object");
             format!(
                 "tear-down could not list every kind of object: up to {left} may be left in the cluster"
             )
@@ -109,7 +109,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         Some(torn) if !(view.kept || torn.left.is_empty()) => {
             say(
                 "left-behind",
-                format!("{} left in the cluster", objects(torn.left.len())),
+                format!("{} left in the cluster", counted(torn.left.len(), "object")),
             );
         }
         Some(torn) if !torn.errors.is_empty() => {
@@ -182,11 +182,6 @@ pub(crate) fn object(name: &ObjectName) -> String {
         Some(namespace) => format!("{kind} {}/{}", printable(namespace), printable(&name.name)),
         None => format!("{kind} {}", printable(&name.name)),
     }
-}
-
-/// `1 object`, `3 objects`.
-pub(crate) fn objects(count: usize) -> String {
-    counted(count, "object")
 }
 
 /// Why there is no check, and what there is instead: `unchecked` are the selected claims without checks,

@@ -1,6 +1,6 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
-use super::ending::{Reservation, SAME_CLUSTER, notices, object, objects, reservations};
+use super::ending::{Reservation, SAME_CLUSTER, notices, object, reservations};
 use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{context, path, pools, selection, server};
@@ -9,7 +9,7 @@ use crate::config::Profile;
 use crate::record::RunView;
 use crate::report::findings::places::observed_from;
 use crate::report::findings::waivers::idle;
-use crate::text::{printable, shorten};
+use crate::text::{counted, printable, shorten};
 
 /// Columns of the words before a value, with a blank behind.
 const LABEL: usize = 12;
@@ -182,7 +182,7 @@ impl Page {
         }
         if let Some(torn) = &view.torn_down {
             if left.is_empty() && !torn.unlisted {
-                let removed = objects(torn.removed.len());
+                let removed = counted(torn.removed.len(), "object");
                 self.line(&format!("tear-down: {removed} removed, nothing left"));
             }
             let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::ending::objects;
 use super::layout::{fit, pad};
 use super::summary::seconds;
 use super::terminal::{Detail, VERDICT};
@@ -95,7 +94,7 @@ impl Progress {
             Event::Repetition { number } => vec![format!("repetition         {number}")],
             Event::Kept => vec!["kept               what was created stays".to_owned()],
             Event::TornDown(torn) => {
-                let removed = objects(torn.removed.len());
+                let removed = counted(torn.removed.len(), "object");
                 vec![match torn.left.len() {
                     _ if torn.unlisted => {
                         format!("torn down          {removed} removed, others may be left")
