@@ -53,12 +53,6 @@ struct Lack<'p> {
     silence: bool,
 }
 
-impl Lack<'_> {
-    fn matters(&self) -> bool {
-        !self.costs.is_empty() || self.leaves
-    }
-}
-
 /// What would become of a check.
 enum Prospect {
     Run,
@@ -71,13 +65,11 @@ impl Preflight {
     /// Whether the run fits on the nodes, every check that is not skipped can be observed, and nothing would be
     /// left behind.
     pub fn is_ready(&self) -> bool {
-        let broken = |check: &Check| match check.disposition {
-            Disposition::Inconclusive(_) => true,
-            Disposition::Observe => self.needs_newer_exec(check),
-            Disposition::Skip(_) => false,
-        };
-        let fits = self.shortages.is_empty() && !self.lacks().iter().any(Lack::matters);
-        fits && !self.plan.checks.iter().any(broken)
+        let lacks = self.lacks();
+        let mut prospects = self.plan.checks.iter().map(|it| self.prospect(it, &lacks));
+        self.shortages.is_empty()
+            && !lacks.iter().any(|lack| lack.leaves)
+            && prospects.all(|one| matches!(one, Prospect::Run | Prospect::Skipped(_)))
     }
 
     /// What is not known to be allowed, sorted by access.
