@@ -6,7 +6,7 @@ use crate::facts::{
     ClusterDns, Cni, Facts, GmsaFact, Known, KubeProxy, LoadBalancerFact, NodeFact, Os, PullFact,
     VirtualNodeFact, WebhookFact, WorkloadsFact,
 };
-use crate::report::text::layout::{pad, wrap};
+use crate::report::text::layout::{behind, pad, wrap};
 use crate::text::printable;
 
 /// Columns of the facts' names.
@@ -96,15 +96,11 @@ impl Out {
 
     /// A name with its lines; the name is before the first.
     fn lines(&mut self, name: &str, lines: &[String]) {
-        let mut name = pad(name, NAMES);
-        for line in lines {
-            let room = self.width.saturating_sub(NAMES + 4);
-            for part in wrap(&printable(line), room) {
-                let row = format!("  {name}  {part}");
-                self.text.push_str(row.trim_end());
-                self.text.push('\n');
-                name = pad("", NAMES);
-            }
+        let room = self.width.saturating_sub(NAMES + 4);
+        let lines = lines.iter().flat_map(|line| wrap(&printable(line), room));
+        for line in behind(&format!("  {}  ", pad(name, NAMES)), NAMES + 4, lines) {
+            self.text.push_str(line.trim_end());
+            self.text.push('\n');
         }
     }
 

@@ -7,7 +7,7 @@ use super::{EXPECTED, Lack, Preflight, Prospect};
 use crate::claims::ClaimId;
 use crate::facts::{Known, Os};
 use crate::plan::{Answer, Check};
-use crate::report::text::layout::{columns, pad, wrap};
+use crate::report::text::layout::{behind, columns, pad, wrap};
 use crate::text::{counted, printable};
 
 /// Nodes named in one line.
@@ -210,12 +210,7 @@ fn compact(checks: &[&Check]) -> String {
 fn paragraph(text: &mut String, begin: &str, words: &str, width: usize) {
     let indent = columns(begin);
     let lines = wrap(words, width.saturating_sub(indent).max(20));
-    for (index, line) in lines.iter().enumerate() {
-        let head = if index == 0 {
-            begin.to_owned()
-        } else {
-            " ".repeat(indent)
-        };
-        let _ = writeln!(text, "{head}{line}");
+    for line in behind(begin, indent, lines) {
+        let _ = writeln!(text, "{line}");
     }
 }

@@ -49,6 +49,18 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines.map(Cow::into_owned).collect()
 }
 
+/// Lines behind a head: the first begins with it, the others with `margin` columns.
+pub(crate) fn behind(
+    head: &str,
+    margin: usize,
+    lines: impl IntoIterator<Item = String>,
+) -> Vec<String> {
+    let margin = " ".repeat(margin);
+    let heads = std::iter::once(head).chain(std::iter::repeat(margin.as_str()));
+    let lines = heads.zip(lines);
+    lines.map(|(head, line)| format!("{head}{line}")).collect()
+}
+
 /// Whether a word has the id of a check with its point, and nothing spelled out that might make it any length.
 fn has_id(word: &str) -> bool {
     let points = word.split('[').skip(1);

@@ -1,7 +1,7 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
 use super::ending::{Reservation, SAME_CLUSTER, notices, object, reservations};
-use super::layout::{NARROWEST, fit, pad, wrap};
+use super::layout::{NARROWEST, behind, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{context, path, pools, selection, server};
 use super::terminal::{Colour, Detail, VERDICT};
@@ -75,11 +75,10 @@ impl Page {
 
     /// A word, then a value on as many lines as it takes, all of it indented.
     pub(super) fn field(&mut self, indent: usize, word: &str, value: &str) {
-        let margin = " ".repeat(indent);
+        let head = format!("{}{} ", " ".repeat(indent), pad(word, LABEL - 1));
         let lines = wrap(value, self.width.saturating_sub(indent + LABEL));
-        for (index, line) in lines.iter().enumerate() {
-            let word = if index == 0 { word } else { "" };
-            self.line(&format!("{margin}{} {line}", pad(word, LABEL - 1)));
+        for line in behind(&head, indent + LABEL, lines) {
+            self.line(&line);
         }
     }
 
@@ -136,15 +135,10 @@ impl Page {
     /// A verdict or another word, then its subject in full: a cut id names nothing.
     pub(super) fn entry(&mut self, word: &str, style: Style, text: &str) {
         let margin = 2 + VERDICT;
+        let head = format!("  {}", self.paint(&pad(word, VERDICT), style));
         let lines = wrap(text, self.width.saturating_sub(margin));
-        for (index, line) in lines.iter().enumerate() {
-            match index {
-                0 => {
-                    let word = self.paint(&pad(word, VERDICT), style);
-                    self.line(&format!("  {word}{line}"));
-                }
-                _ => self.line(&format!("{}{line}", " ".repeat(margin))),
-            }
+        for line in behind(&head, margin, lines) {
+            self.line(&line);
         }
     }
 
