@@ -43,36 +43,21 @@ pub fn render(facts: &Facts, width: usize) -> String {
     out.fact("cluster DNS", &facts.dns, |known| dns(known.as_ref()));
     out.fact("load balancer", &facts.load_balancer, load_balancer);
     out.group("objects");
-    out.fact("runtime classes", &facts.runtime_classes, |classes| {
-        some(
-            classes
-                .iter()
-                .map(|class| format!("{} ({})", class.name, class.handler)),
-        )
+    out.list("runtime classes", &facts.runtime_classes, |class| {
+        format!("{} ({})", class.name, class.handler)
     });
-    out.fact("storage classes", &facts.storage_classes, |classes| {
-        some(classes.iter().map(|class| {
-            let default = if class.default { ", default" } else { "" };
-            format!("{} ({}{default})", class.name, class.provisioner)
-        }))
+    out.list("storage classes", &facts.storage_classes, |class| {
+        let default = if class.default { ", default" } else { "" };
+        format!("{} ({}{default})", class.name, class.provisioner)
     });
-    out.fact("snapshot classes", &facts.snapshot_classes, |classes| {
-        let classes = classes.iter();
-        some(classes.map(|class| format!("{} ({})", class.name, class.driver)))
+    out.list("snapshot classes", &facts.snapshot_classes, |class| {
+        format!("{} ({})", class.name, class.driver)
     });
-    out.fact("CSI drivers", &facts.csi_drivers, |drivers| {
-        some(drivers.iter().cloned())
+    out.list("CSI drivers", &facts.csi_drivers, String::clone);
+    out.list("CSI nodes", &facts.csi_nodes, |node| {
+        format!("{}: {}", node.node, joined(&node.drivers))
     });
-    out.fact("CSI nodes", &facts.csi_nodes, |nodes| {
-        some(
-            nodes
-                .iter()
-                .map(|node| format!("{}: {}", node.node, joined(&node.drivers))),
-        )
-    });
-    out.fact("admission", &facts.webhooks, |webhooks| {
-        some(webhooks.iter().map(webhook))
-    });
+    out.list("admission", &facts.webhooks, webhook);
     out.fact("gMSA", &facts.gmsa, gmsa);
     out.group("what runs");
     out.fact("pods", &facts.workloads, workloads);
@@ -113,6 +98,10 @@ impl Out {
             }
             Known::Unknown { reason } => self.unknown(name, reason),
         }
+    }
+
+    fn list<T>(&mut self, name: &str, fact: &Known<Vec<T>>, line: impl Fn(&T) -> String) {
+        self.fact(name, fact, |all| some(all.iter().map(&line)));
     }
 
     fn unknown(&mut self, name: &str, reason: &str) {
