@@ -1,5 +1,7 @@
 //! Commands on the log of a build, and texts that must not be taken for one.
 
+use strum::IntoStaticStr;
+
 use super::super::causes::{Cause, causes};
 use super::super::text::folded::add;
 use super::super::text::patterns::{line, pattern};
@@ -14,7 +16,8 @@ const MOST: usize = 10;
 /// Columns of a text about checks.
 const WIDTH: usize = 200;
 
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "lowercase")]
 enum Level {
     Error,
     Warning,
@@ -59,11 +62,7 @@ impl Annotation {
 }
 
 fn of_github(one: &Annotation) -> String {
-    let level = match one.level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Notice => "notice",
-    };
+    let level: &str = one.level.into();
     let title = escaped(&one.title, "%25")
         .replace(':', "%3A")
         .replace(',', "%2C");
@@ -71,13 +70,10 @@ fn of_github(one: &Annotation) -> String {
 }
 
 fn of_azure(one: &Annotation) -> Option<String> {
-    let kind = match one.level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Notice => return None,
-    };
+    let kind: &str = one.level.into();
     let text = escaped(&format!("{}: {}", one.title, one.text), "%AZP25");
-    Some(format!("##vso[task.logissue type={kind}]{text}"))
+    // Azure Pipelines has no notices
+    (one.level != Level::Notice).then(|| format!("##vso[task.logissue type={kind}]{text}"))
 }
 
 /// A text on one line, with this in place of `%`.
