@@ -15,13 +15,6 @@ pub struct CriticalPath<'v> {
     pub spans: Vec<&'v Span>,
 }
 
-impl CriticalPath<'_> {
-    /// The span on it that took longest.
-    pub fn longest(&self) -> Option<&Span> {
-        self.spans.iter().copied().max_by_key(|span| span.took_ms)
-    }
-}
-
 /// A run's critical path. `None` where it would mislead: for a run without spans, for a run that did not end
 /// normally, and for a run with repetitions, since the record has spans of the first repetition only.
 pub fn critical_path(view: &RunView) -> Option<CriticalPath<'_>> {

@@ -70,7 +70,7 @@ pub(crate) fn took_ms(view: &RunView) -> u64 {
 pub(crate) fn path(view: &RunView) -> Option<String> {
     let path = critical_path(view)?;
     let (took, whole) = (seconds(path.took_ms), seconds(took_ms(view)));
-    let longest = path.longest()?;
+    let longest = path.spans.iter().max_by_key(|span| span.took_ms)?;
     let (most, what) = (
         seconds(longest.took_ms),
         printable(&longest.what.to_string()),
