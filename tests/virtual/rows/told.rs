@@ -221,7 +221,9 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
     let [[right, all], [right_apart, all_apart]] = counts;
     let rows = all + all_apart;
     if right * 100 < all * 95 || right_apart * 100 < all_apart * 85 || told * 10 > rows * 13 {
-        return Err(format!("{right} of {all}, {right_apart} of {all_apart}, {told} causes").into());
+        return Err(
+            format!("{right} of {all}, {right_apart} of {all_apart}, {told} causes").into(),
+        );
     }
     let mut text = format!(
         "# Causes\n\n\

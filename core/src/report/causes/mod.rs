@@ -137,7 +137,9 @@ impl<'r> Fits<'r> {
         self.about[seen.case]
             && fits
             && !(self.rule.from_windows && is_linux)
-            && ![None, from_pool(seen)].iter().any(|pool| self.contradicted.contains(pool))
+            && ![None, from_pool(seen)]
+                .iter()
+                .any(|pool| self.contradicted.contains(pool))
     }
 
     /// The checks that would show the cause by the same families of addresses as these do.
