@@ -1,6 +1,8 @@
 //! Counts the running pods a page at a time, and reads the kubelets' events about pulls.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use serde_json::Value as Json;
 use winconform_core::facts::{PullFact, WorkloadsFact};
@@ -184,21 +186,10 @@ fn read_pull(event: &Json, windows: &BTreeSet<String>) -> Option<PullFact> {
 
 /// Keeps the `PullFact::SHOWN` longest pulls.
 fn longest(pulls: &mut BTreeMap<(String, String), PullFact>) {
-    let mut took: Vec<_> = pulls.values().map(|pull| pull.took).collect();
-    took.sort_unstable_by(|a, b| b.cmp(a));
-    let Some(&least) = took.get(PullFact::SHOWN) else {
-        return;
-    };
-    // Among equal ones keep the first
-    let shown = took.iter().take(PullFact::SHOWN);
-    let mut room = shown.filter(|took| **took == least).count();
-    pulls.retain(|_, pull| {
-        let kept = pull.took > least || (pull.took == least && room > 0);
-        if pull.took == least {
-            room = room.saturating_sub(1);
-        }
-        kept
-    });
+    let mut each: Vec<_> = mem::take(pulls).into_iter().collect();
+    // A stable sort: among equal ones the first stay
+    each.sort_by_key(|(_, pull)| Reverse(pull.took));
+    pulls.extend(each.into_iter().take(PullFact::SHOWN));
 }
 
 #[cfg(test)]
