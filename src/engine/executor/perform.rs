@@ -370,7 +370,7 @@ impl Executor {
             let (since, outcome) = (Instant::now(), observer.outcome(prepared, reply));
             Input::Asked(ix, observer.confirmed(&api, since, outcome, &report).await)
         };
-        self.spawn(asking, Input::Asked(ix, no_outcome()));
+        self.spawn(asking, Input::Asked(ix, AssertionOutcome::lost(panicked())));
     }
 
     fn confirm(&self, ix: AssertionIx, outcome: AssertionOutcome) {
@@ -382,7 +382,10 @@ impl Executor {
             let outcome = observer.confirmed_alive(&api, outcome, &report).await;
             Input::Confirmed(ix, outcome)
         };
-        self.spawn(confirming, Input::Confirmed(ix, no_outcome()));
+        self.spawn(
+            confirming,
+            Input::Confirmed(ix, AssertionOutcome::lost(panicked())),
+        );
     }
 
     fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
@@ -390,8 +393,8 @@ impl Executor {
         let observers: Vec<_> = observers.collect();
         let (api, vantages) = (self.fixtures.api.clone(), self.vantages.clone());
         let report = self.reporter();
-        let failed = assertions.iter().map(|ix| (*ix, no_outcome())).collect();
-        let broken = Input::SessionReplies(from.clone(), failed);
+        let lost = |ix: &AssertionIx| (*ix, AssertionOutcome::lost(panicked()));
+        let broken = Input::SessionReplies(from.clone(), assertions.iter().map(lost).collect());
         let in_exec_session = async move {
             let observed = exec_session(&vantages, &from, &observers).await;
             let since = Instant::now();
@@ -428,11 +431,4 @@ impl Executor {
 /// The error of a bug in winconform, which must end neither the run nor its tear-down.
 pub(super) fn panicked() -> ObservationError {
     ErrorKind::NotApplied.error("winconform itself failed here: please report it")
-}
-
-fn no_outcome() -> AssertionOutcome {
-    AssertionOutcome {
-        reply: None,
-        evaluated: Err(panicked()),
-    }
 }

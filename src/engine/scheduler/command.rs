@@ -28,7 +28,7 @@ pub(crate) struct AssertionOutcome {
 }
 
 impl AssertionOutcome {
-    /// The outcome of an assertion that is not sent.
+    /// The outcome of an assertion that has no reply.
     pub(crate) fn lost(error: ObservationError) -> Self {
         Self {
             reply: None,
