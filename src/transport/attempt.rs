@@ -219,21 +219,14 @@ fn on_the_wire(request: &ApiRequest) -> Result<Request<Body>, Failure> {
     builder.body(body).map_err(Failure::Invalid)
 }
 
-/// The path; for a server-side apply with `fieldManager` and `force`, unless it names them.
+/// The path; for a server-side apply with `fieldManager` and `force`.
 fn with_manager(request: &ApiRequest) -> String {
-    let mut path = request.path.clone();
+    let path = &request.path;
     if request.verb != Verb::Apply {
-        return path;
+        return path.clone();
     }
-    for (key, value) in [("fieldManager", FIELD_MANAGER), ("force", "true")] {
-        let query = path.split_once('?').map_or("", |(_, query)| query);
-        let mut keys = query.split('&').map(|pair| pair.split('=').next());
-        if !keys.any(|known| known == Some(key)) {
-            let mark = if path.contains('?') { "&" } else { "?" };
-            path.extend([mark, key, "=", value]);
-        }
-    }
-    path
+    let mark = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{mark}fieldManager={FIELD_MANAGER}&force=true")
 }
 
 #[cfg(test)]
@@ -241,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_apply_says_who_manages_and_only_once() {
+    fn an_apply_says_who_manages() {
         let path = |path: &str| {
             with_manager(&ApiRequest {
                 verb: Verb::Apply,
@@ -253,10 +246,6 @@ mod tests {
         assert_eq!(
             path("/a?dryRun=All"),
             "/a?dryRun=All&fieldManager=winconform&force=true"
-        );
-        assert_eq!(
-            path("/a?force=false"),
-            "/a?force=false&fieldManager=winconform"
         );
         assert_eq!(with_manager(&ApiRequest::get("/a")), "/a");
     }
