@@ -1,7 +1,6 @@
 //! The environment of a run: time of day, random numbers and connections. All three come from the machine, or
 //! are simulated, so that a run repeats exactly.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -96,15 +95,6 @@ impl Env {
             Some(Simulated { dial, .. }) => dial(host, port).await,
             None => Ok(Box::new(TcpStream::connect((host, port)).await?)),
         }
-    }
-}
-
-impl fmt::Debug for Env {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.simulated {
-            None => "Env(system)",
-            Some(_) => "Env(simulated)",
-        })
     }
 }
 
