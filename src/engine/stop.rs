@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use ordered_watch as watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use winconform_core::record::{Event, SIGNAL};
 use winconform_core::verdict::SkipReason;
 
 use crate::engine::record::journal::Journal;
+use crate::transport::pause;
 
 /// Why a run ends early.
 #[derive(Clone, Debug)]
@@ -46,9 +47,14 @@ pub(crate) async fn reason_to_stop(
     deadline: Option<(Duration, Instant)>,
 ) -> Stop {
     let overdue = async {
-        passed(deadline.map(|(_, at)| at)).await;
-        // Without a deadline this never happens
-        deadline.map(|(after, _)| after).unwrap_or_default()
+        let Some((after, at)) = deadline else {
+            return std::future::pending().await;
+        };
+        // Even a pause of no length takes a moment
+        if at > Instant::now() {
+            pause(at.duration_since(Instant::now())).await;
+        }
+        after
     };
     tokio::select! {
         biased;
@@ -77,17 +83,5 @@ pub(crate) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> Stri
     match lost.as_deref() {
         Ok(Some(why)) => format!("the loss of its Lease: {why}"),
         Ok(None) | Err(_) => std::future::pending().await,
-    }
-}
-
-/// Returns at a given time; never without one.
-async fn passed(at: Option<Instant>) {
-    match at {
-        Some(at) if at <= Instant::now() => {}
-        Some(at) => {
-            let never = std::future::pending::<()>();
-            let _ = timeout_at(at, never).await;
-        }
-        None => std::future::pending().await,
     }
 }
