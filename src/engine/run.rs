@@ -32,7 +32,7 @@ use crate::engine::fixtures::tear_down::{end, tear_down};
 use crate::engine::record::diagnose::{Dependencies, diagnose};
 use crate::engine::record::journal::Journal;
 use crate::engine::record::record_plan::{noted, started};
-use crate::engine::record::spans::Spans;
+use crate::engine::record::spans::{Spans, millis};
 use crate::engine::scheduler::repeat::Leave;
 use crate::transport::causes;
 
@@ -197,9 +197,6 @@ async fn live(
     );
     let stop = stops(lease.as_ref().map(LeaseHeld::lost));
     let mut spans = executor.run(stop).await;
-    cancel.cancel();
-    tracker.close();
-    tracker.wait().await;
     if creates {
         let (api, run) = (&cluster.api, &options.run);
         Box::pin(diagnose(api, run, journal, &depends, signals)).await;
@@ -267,7 +264,7 @@ fn ended(life: Life<'_>) -> Result<Finished, RunError> {
     let _ = journal.write(Event::RunEnded(Ended {
         exit,
         requests: life.cluster.api.counts(),
-        took_ms: u64::try_from(journal.elapsed().as_millis()).ok(),
+        took_ms: Some(millis(journal.elapsed())),
     }));
     match journal.failure() {
         Some(failure) => Err(RunError::Journal(failure)),

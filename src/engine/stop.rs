@@ -9,6 +9,7 @@ use winconform_core::record::{Event, SIGNAL};
 use winconform_core::verdict::SkipReason;
 
 use crate::engine::record::journal::Journal;
+use crate::engine::record::spans::millis;
 use crate::transport::pause;
 
 /// Why a run ends early.
@@ -33,7 +34,7 @@ impl Stop {
         match self {
             Self::By(by) => Event::Interrupted { by },
             Self::Deadline(after) => Event::Deadline {
-                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+                after_ms: millis(after),
             },
         }
     }

@@ -108,7 +108,8 @@ impl Executor {
     }
 
     /// Runs until the dispatcher commands tear-down. `stop` returns why the run has to end early, if it
-    /// has to: one that has to before it began begins nothing. Returns the spans, for what follows.
+    /// has to: one that has to before it began begins nothing. Returns the spans, for what follows, when all
+    /// tasks are over.
     pub(crate) async fn run(mut self, stop: impl Future<Output = Stop>) -> Spans {
         let mut stop = pin!(stop.fuse());
         let _ = self.sender.send(Message::Input(Input::Started));

@@ -19,6 +19,7 @@ use crate::cluster::{Condition, Watched, poll, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
 use crate::engine::integrity::alterations::Altered;
+use crate::engine::record::spans::millis;
 use crate::transport::Pace;
 
 /// How many times as long as a step may take it is watched, while the server is away.
@@ -121,11 +122,10 @@ impl Fixtures {
                 let detail = format!("not so: {}, but {instead}", step.words);
                 return Err(ErrorKind::UnrecognisedOutput.error(detail));
             }
-            let after = began.elapsed().as_millis();
             let is_over = instead.is_some();
             moments.push(Moment {
                 step: words.to_owned(),
-                after_ms: u64::try_from(after).unwrap_or(u64::MAX),
+                after_ms: millis(began.elapsed()),
                 instead,
             });
             if is_over {
