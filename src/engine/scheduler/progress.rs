@@ -118,6 +118,10 @@ impl CheckState {
     pub(crate) fn begin_anew(&mut self) {
         self.began = None;
         self.tried = 0;
+        self.forget_rounds();
+    }
+
+    fn forget_rounds(&mut self) {
         self.good_rounds = 0;
         self.good_since = None;
         self.differing = DifferingRounds::default();
@@ -157,11 +161,7 @@ impl CheckState {
         self.before += self.attempts.len();
         self.attempts.clear();
         self.rounds = 0;
-        self.good_rounds = 0;
-        self.good_since = None;
-        self.controls_held = false;
-        self.excused = Excused::default();
-        self.differing = DifferingRounds::default();
+        self.forget_rounds();
         self.stage = Stage::Due(at);
     }
 
