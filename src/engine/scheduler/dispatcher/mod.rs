@@ -248,7 +248,10 @@ impl Dispatcher {
                     };
                     match until {
                         Some(end) => gathered = Some(gathered.map_or(end, |at| at.min(end))),
-                        None => self.begin_round(index),
+                        None => {
+                            self.checks[index].begin_round(now);
+                            self.queue_assertions(index, 0);
+                        }
                     }
                 }
             }
@@ -276,11 +279,6 @@ impl Dispatcher {
             }
         }
         unseen.awaited(self.now, &mut self.gathering)
-    }
-
-    fn begin_round(&mut self, index: usize) {
-        self.checks[index].begin_round(self.now);
-        self.queue_assertions(index, 0);
     }
 
     /// Queues the assertions of a check, from `first` on.
