@@ -100,10 +100,10 @@ pub(crate) async fn diagnose(
         return;
     }
     let looking = async {
-        let seen = Seen::read(api, run).await;
+        let seen = Seen::read(api, run, &view).await;
         // Each diagnosis is on record as soon as it is complete
         for (key, checks) in subjects {
-            seen.note(api, run, (journal, &view), key, checks).await;
+            seen.note(journal, key, checks).await;
         }
     };
     tokio::select! {
@@ -125,21 +125,23 @@ pub(crate) async fn diagnose_one(
         return;
     };
     let looking = async {
-        let seen = Seen::read(api, run).await;
-        seen.note(api, run, (journal, &view), key.clone(), checks)
-            .await;
+        let seen = Seen::read(api, run, &view).await;
+        seen.note(journal, key.clone(), checks).await;
     };
     let _ = timeout(api.durations().diagnose, looking).await;
 }
 
-/// The run's pods, and the events of its namespaces, from one list each per namespace.
-struct Seen {
+/// A run so far, with its pods and the events of its namespaces, from one list each per namespace.
+struct Seen<'r> {
+    api: &'r Api,
+    run: &'r str,
+    view: &'r RunView,
     pods: Result<Vec<Json>, String>,
     events: Result<Vec<Json>, String>,
 }
 
-impl Seen {
-    async fn read(api: &Api, run: &str) -> Self {
+impl<'r> Seen<'r> {
+    async fn read(api: &'r Api, run: &'r str, view: &'r RunView) -> Self {
         let [plain, host] = [manifest::namespace(run), manifest::host_namespace(run)];
         let selector = encode(&labels::selector(Some(run)));
         let path = |kind: &str, namespace: &str, query: &str| {
@@ -149,19 +151,18 @@ impl Seen {
         let pods = [&plain, &host].map(|ns| path("pods", ns, &selected));
         let events = [&plain, &host].map(|ns| path("events", ns, "?limit=500"));
         let (pods, events) = futures::join!(both(api, pods), both(api, events));
-        Self { pods, events }
+        Self {
+            api,
+            run,
+            view,
+            pods,
+            events,
+        }
     }
 
     /// Puts the diagnosis of a fixture on record.
-    async fn note(
-        &self,
-        api: &Api,
-        run: &str,
-        (journal, view): (&Journal, &RunView),
-        fixture: FixtureKey,
-        checks: Vec<CheckId>,
-    ) {
-        let evidence = self.evidence(api, run, view, &fixture, &checks).await;
+    async fn note(&self, journal: &Journal, fixture: FixtureKey, checks: Vec<CheckId>) {
+        let evidence = self.evidence(&fixture, &checks).await;
         let diagnosis = Diagnosis {
             fixture,
             checks,
@@ -171,14 +172,7 @@ impl Seen {
         let _ = journal.write(Event::Diagnosis(diagnosis));
     }
 
-    async fn evidence(
-        &self,
-        api: &Api,
-        run: &str,
-        view: &RunView,
-        key: &FixtureKey,
-        checks: &[CheckId],
-    ) -> Vec<Evidence> {
+    async fn evidence(&self, key: &FixtureKey, checks: &[CheckId]) -> Vec<Evidence> {
         let unknown = |kind, why: &String| Evidence::unknown(kind, key.to_string(), why);
         let pods = match &self.pods {
             Ok(pods) => pods,
@@ -199,65 +193,63 @@ impl Seen {
             Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),
         }
         let logs = members.iter().flat_map(|pod| logs_of(pod));
-        let logs = logs.map(|log| log.read(api));
+        let logs = logs.map(|log| log.read(self.api));
         evidence.extend(join_all(logs).await);
         let on: BTreeSet<_> = members.iter().filter_map(|pod| node_of(pod)).collect();
-        evidence.extend(join_all(on.iter().map(|name| of_node(api, name))).await);
+        evidence.extend(join_all(on.iter().map(|name| of_node(self.api, name))).await);
         if !checks.is_empty() {
-            evidence.extend(network(api, run, view, key, &on).await);
+            evidence.extend(self.network(key, &on).await);
         }
         evidence
     }
-}
 
-/// Evidence about the network of a Windows node: its load balancers, and kube-proxy, which creates them.
-async fn network(
-    api: &Api,
-    run: &str,
-    view: &RunView,
-    key: &FixtureKey,
-    on: &BTreeSet<&str>,
-) -> Vec<Evidence> {
-    // A prober on another node would show nothing of this one
-    let is_there = |outcome: &FixtureOutcome| match outcome {
-        FixtureOutcome::Ready(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
-        FixtureOutcome::Failed(_) => false,
-    };
-    let is_node = |other: &FixtureKey| {
-        let names = [
-            FixtureName::WINDOWS_NODE_PROBER,
-            FixtureName::EACH_WINDOWS_NODE,
-        ];
-        names.contains(&other.name) && other.pool == key.pool
-    };
-    let mut probers = view.fixtures.iter().filter(|(other, _)| is_node(other));
-    let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
-        return Vec::new();
-    };
-    let from = VantageKey {
-        kind: SourceKind::WindowsNode,
-        pool: key.pool.clone(),
-        node: prober_key.node,
-    };
-    let Some(pod) = prober(run, &from) else {
-        return Vec::new();
-    };
-    let of = from.to_string();
-    let balancers = async {
-        let request = Command::LoadBalancers.on(Os::Windows)?;
-        api.exec(&pod, &request).await
-    };
-    let hns = match balancers.await {
-        Ok(reply) => {
-            let text = format!("{}\n{}", reply.stdout, reply.stderr);
-            Evidence::from_text(EvidenceKind::Hns, of, &text)
-        }
-        Err(error) => Evidence::unknown(EvidenceKind::Hns, of, &error.to_string()),
-    };
-    let mut evidence = vec![hns];
-    let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
-    evidence.extend(proxies.into_iter().flatten());
-    evidence
+    /// Evidence about the network of a Windows node: its load balancers, and kube-proxy, which creates them.
+    async fn network(&self, key: &FixtureKey, on: &BTreeSet<&str>) -> Vec<Evidence> {
+        // A prober on another node would show nothing of this one
+        let is_there = |outcome: &FixtureOutcome| match outcome {
+            FixtureOutcome::Ready(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
+            FixtureOutcome::Failed(_) => false,
+        };
+        let is_node = |other: &FixtureKey| {
+            let names = [
+                FixtureName::WINDOWS_NODE_PROBER,
+                FixtureName::EACH_WINDOWS_NODE,
+            ];
+            names.contains(&other.name) && other.pool == key.pool
+        };
+        let mut probers = self
+            .view
+            .fixtures
+            .iter()
+            .filter(|(other, _)| is_node(other));
+        let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
+            return Vec::new();
+        };
+        let from = VantageKey {
+            kind: SourceKind::WindowsNode,
+            pool: key.pool.clone(),
+            node: prober_key.node,
+        };
+        let Some(pod) = prober(self.run, &from) else {
+            return Vec::new();
+        };
+        let of = from.to_string();
+        let balancers = async {
+            let request = Command::LoadBalancers.on(Os::Windows)?;
+            self.api.exec(&pod, &request).await
+        };
+        let hns = match balancers.await {
+            Ok(reply) => {
+                let text = format!("{}\n{}", reply.stdout, reply.stderr);
+                Evidence::from_text(EvidenceKind::Hns, of, &text)
+            }
+            Err(error) => Evidence::unknown(EvidenceKind::Hns, of, &error.to_string()),
+        };
+        let mut evidence = vec![hns];
+        let proxies = join_all(on.iter().map(|node| proxies_on(self.api, node))).await;
+        evidence.extend(proxies.into_iter().flatten());
+        evidence
+    }
 }
 
 /// The logs of kube-proxy on a node.
