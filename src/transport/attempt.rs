@@ -50,7 +50,11 @@ pub(crate) enum Failure {
         /// The resourceVersion that it should have reached.
         floor: u64,
     },
-    /// The status is 429, 500, 502, 503 or 504, or the body is no JSON object.
+    /// What answered a request for an exec opened no WebSocket.
+    #[error("what answered is no exec of Kubernetes")]
+    NoExec,
+    /// The status is 429, 500, 502, 503 or 504, or the body is no JSON object; of an exec, every other status
+    /// than 101.
     #[error("status {status}: {text}")]
     NoReply {
         status: u16,
@@ -80,7 +84,7 @@ impl Failure {
         match self {
             Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
             Self::NoReply { status, .. } => matches!(status, 502..=504),
-            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
+            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } | Self::NoExec => false,
         }
     }
 
@@ -131,22 +135,26 @@ fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiRep
     let parsed = serde_json::from_slice::<Json>(bytes)
         .ok()
         .filter(Json::is_object);
-    let text = match parsed {
-        Some(body) if !may_pass(status, &body) => return Ok(ApiReply { status, body }),
+    match parsed {
+        Some(body) if !may_pass(status, &body) => Ok(ApiReply { status, body }),
         // The API server answers an unserved path with this text (Go `http.NotFound`)
         None if status == 404 && bytes.trim_ascii() == NOT_SERVED => {
             let body = serde_json::json!({"message": "404 page not found"});
-            return Ok(ApiReply { status, body });
+            Ok(ApiReply { status, body })
         }
-        Some(body) if body["message"].is_string() => body["message"].as_str().map(printable),
-        _ => None,
-    };
-    let text = text.unwrap_or_else(|| printable(&String::from_utf8_lossy(bytes)));
-    Err(Failure::NoReply {
-        status,
-        after,
-        text,
-    })
+        _ => Err(Failure::NoReply {
+            status,
+            after,
+            text: words(bytes),
+        }),
+    }
+}
+
+/// The message of an answer, or its body.
+pub(crate) fn words(bytes: &[u8]) -> String {
+    let status = serde_json::from_slice::<Json>(bytes).unwrap_or_default();
+    let message = status["message"].as_str().map(printable);
+    message.unwrap_or_else(|| printable(&String::from_utf8_lossy(bytes)))
 }
 
 /// Whether the server may answer the same request otherwise the next time.

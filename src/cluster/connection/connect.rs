@@ -251,7 +251,7 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
         Failure::Connection(error) => return classify_connection(&error, server),
         Failure::NoReply { status: 401, .. } => ConnectError::Unauthenticated { server, why },
         Failure::NoReply { status: 429, .. } => ConnectError::Unreachable { server, why },
-        Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) => {
+        Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) | Failure::NoExec => {
             ConnectError::NotKubernetes { server, why }
         }
         Failure::NoAnswer(_) | Failure::Stalled(_) | Failure::Stale { .. } | Failure::Broken(_) => {

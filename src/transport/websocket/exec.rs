@@ -15,8 +15,9 @@ use winconform_core::method::{
 use winconform_core::text::printable;
 
 use super::session::{CLOSE, STDIN, Session, is_not_started};
-use super::upgrade::{Protocol, Socket, UpgradeError, connect};
+use super::upgrade::{Protocol, Socket, connect};
 use crate::transport::api::Api;
+use crate::transport::attempt::Failure;
 use crate::transport::error_text::error_text;
 use crate::transport::pace::{Pace, pause};
 use crate::transport::path::encode;
@@ -110,10 +111,10 @@ impl Api {
         let connecting = connect(&self.client, &path, self.durations.exec_connect);
         match connecting.await {
             Ok((socket, _)) => Ok(self.converse(socket, request.stdin()).await.ok()),
-            Err(UpgradeError::Failed(_)) => Ok(None),
-            Err(refused) => read_refusal(refused)
+            Err(refused @ Failure::NoReply { .. }) => read_refusal(refused)
                 .map(Some)
                 .map_err(|failed| failed.error),
+            Err(_) => Ok(None),
         }
     }
 
@@ -209,16 +210,16 @@ fn broken(error: &SocketError) -> ObservationError {
 }
 
 /// What a refused upgrade means.
-fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
-    let mut said = error_text(&error);
-    if let UpgradeError::Refused {
+fn read_refusal(failure: Failure) -> Result<ExecReply, Failed> {
+    let mut said = error_text(&failure);
+    if let Failure::NoReply {
         status: 403, text, ..
-    } = &error
+    } = &failure
     {
         said.push_str(why_forbidden(text));
     }
-    let (kind, may_pass, after) = match error {
-        UpgradeError::Refused {
+    let (kind, may_pass, after) = match failure {
+        Failure::NoReply {
             status: 500..=599,
             text,
             ..
@@ -230,14 +231,14 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
                 exit,
             });
         }
-        UpgradeError::Refused { status, after, .. } => match status {
+        Failure::NoReply { status, after, .. } => match status {
             401 => (ErrorKind::Unauthenticated, false, None),
             403 => (ErrorKind::Forbidden, false, None),
             429 => (ErrorKind::Throttled, true, after),
             500..=599 => (ErrorKind::ApiUnavailable, true, after),
             _ => (ErrorKind::ExecTransport, true, None),
         },
-        UpgradeError::Failed(_) => (ErrorKind::ExecTransport, true, None),
+        _ => (ErrorKind::ExecTransport, true, None),
     };
     Err(Failed {
         error: kind.error(format!("exec: {said}")),

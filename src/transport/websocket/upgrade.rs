@@ -15,7 +15,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::{client::generate_key, derive_accept_key};
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::transport::attempt::{connection, read_body, retry_after};
+use crate::transport::attempt::{Failure, connection, read_body, retry_after, words};
 use crate::transport::error_text::error_text;
 
 /// The bound on a refusal's body in bytes.
@@ -45,29 +45,12 @@ impl Protocol {
     }
 }
 
-/// Why there is no WebSocket.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum UpgradeError {
-    /// The server answered with another status than 101.
-    #[error("status {status}: {text}")]
-    Refused {
-        status: u16,
-        /// The server's `Retry-After`.
-        after: Option<Duration>,
-        /// The message of the answer, or its body.
-        text: String,
-    },
-    /// No answer came, or one that opens no WebSocket.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// Asks for a WebSocket at `path`.
+/// Asks for a WebSocket at `path`; a refusal of the server is [`Failure::NoReply`].
 pub(crate) async fn connect(
     client: &Client,
     path: &str,
     limit: Duration,
-) -> Result<(Socket, Protocol), UpgradeError> {
+) -> Result<(Socket, Protocol), Failure> {
     let connecting = async {
         let key = generate_key();
         let request = Request::get(path)
@@ -77,52 +60,41 @@ pub(crate) async fn connect(
             .header(SEC_WEBSOCKET_KEY, &key)
             .header(SEC_WEBSOCKET_PROTOCOL, Protocol::BOTH)
             .body(Body::empty())
-            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
-        let response = client
-            .send(request)
-            .await
-            .map_err(|error| UpgradeError::Failed(error_text(&connection(error, limit))))?;
+            .map_err(Failure::Invalid)?;
+        let answered = client.send(request).await;
+        let response = answered.map_err(|error| connection(error, limit))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(refusal(response).await);
         }
         let protocol = verify(response.headers(), &key)?;
         let upgraded = hyper::upgrade::on(response)
             .await
-            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
+            .map_err(|error| Failure::Broken(error_text(&error)))?;
         let io = TokioIo::new(upgraded);
         Ok((
             WebSocketStream::from_raw_socket(io, Role::Client, None).await,
             protocol,
         ))
     };
-    let late = |_| {
-        Err(UpgradeError::Failed(format!(
-            "no WebSocket within {limit:?}"
-        )))
-    };
-    timeout(limit, connecting).await.unwrap_or_else(late)
+    let connected = timeout(limit, connecting).await;
+    connected.unwrap_or(Err(Failure::NoAnswer(limit)))
 }
 
-async fn refusal(response: Response<Body>) -> UpgradeError {
+async fn refusal(response: Response<Body>) -> Failure {
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let text = match read_body(response.into_body(), REFUSAL_LIMIT).await {
-        Ok(bytes) => {
-            let message = serde_json::from_slice::<serde_json::Value>(&bytes)
-                .ok()
-                .and_then(|status| status["message"].as_str().map(str::to_owned));
-            message.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned())
-        }
+        Ok(bytes) => words(&bytes),
         Err(error) => error_text(&error),
     };
-    UpgradeError::Refused {
+    Failure::NoReply {
         status,
         after,
-        text: winconform_core::text::printable(&text),
+        text,
     }
 }
 
-fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, UpgradeError> {
+fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, Failure> {
     let is = |name, value: &str| {
         headers
             .get(name)
@@ -138,8 +110,6 @@ fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, UpgradeError> {
         Some(protocol) if is(UPGRADE, "websocket") && is(CONNECTION, "upgrade") && accepted => {
             Ok(protocol)
         }
-        _ => Err(UpgradeError::Failed(
-            "what answered is no exec of Kubernetes".to_owned(),
-        )),
+        _ => Err(Failure::NoExec),
     }
 }
