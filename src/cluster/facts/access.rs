@@ -1,30 +1,32 @@
 //! The paths that an account must be allowed to read for each fact.
 
+use super::{network, nodes, objects, server, workloads};
+
 /// For each fact, by its JSON name in `Facts`, the paths that [`collect`](super::collect) reads for it; a
 /// fact is unknown without one of them. A list here covers all namespaces, even where only one is read.
 pub const READ: &[(&str, &[&str])] = &[
-    ("server", &["/version"]),
-    ("platform", &["/version"]),
-    ("gates", &["/metrics"]),
-    ("cluster", &["/api/v1/namespaces/kube-system"]),
-    ("nodes", &["/api/v1/nodes"]),
-    ("silent-nodes", &["/api/v1/nodes"]),
-    ("virtual-nodes", &["/api/v1/nodes"]),
+    ("server", &[server::VERSION]),
+    ("platform", &[server::VERSION]),
+    ("gates", &[server::METRICS]),
+    ("cluster", &[server::IDENTITY]),
+    ("nodes", &[nodes::NODES]),
+    ("silent-nodes", &[nodes::NODES]),
+    ("virtual-nodes", &[nodes::NODES]),
     (
         "provider",
         &[
-            "/version",
-            "/apis",
-            "/api/v1/nodes",
+            server::VERSION,
+            server::GROUPS,
+            nodes::NODES,
             "/api/v1/namespaces/kube-system/configmaps/kubeadm-config",
         ],
     ),
     (
         "cni",
         &[
-            "/apis",
-            "/api/v1/nodes",
-            "/apis/apps/v1/daemonsets",
+            server::GROUPS,
+            nodes::NODES,
+            network::DAEMON_SETS,
             "/api/v1/namespaces/kube-flannel/configmaps/kube-flannel-cfg",
             "/api/v1/namespaces/kube-system/configmaps/kube-flannel-cfg",
             "/api/v1/namespaces/kube-system/configmaps/calico-config",
@@ -38,27 +40,21 @@ pub const READ: &[(&str, &[&str])] = &[
             "/api/v1/namespaces/kube-system/configmaps/kube-proxy",
             "/api/v1/namespaces/kube-system/configmaps/kube-proxy-windows",
             "/api/v1/namespaces/kube-system/configmaps/kube-proxy-config",
-            "/apis/apps/v1/daemonsets",
+            network::DAEMON_SETS,
         ],
     ),
     (
         "dns",
         &[
-            "/api/v1/services",
+            network::SERVICES,
             "/apis/discovery.k8s.io/v1/endpointslices",
         ],
     ),
-    ("runtime-classes", &["/apis/node.k8s.io/v1/runtimeclasses"]),
-    (
-        "storage-classes",
-        &["/apis/storage.k8s.io/v1/storageclasses"],
-    ),
-    (
-        "snapshot-classes",
-        &["/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"],
-    ),
-    ("csi-drivers", &["/apis/storage.k8s.io/v1/csidrivers"]),
-    ("csi-nodes", &["/apis/storage.k8s.io/v1/csinodes"]),
+    ("runtime-classes", &[objects::RUNTIME_CLASSES]),
+    ("storage-classes", &[objects::STORAGE_CLASSES]),
+    ("snapshot-classes", &[objects::SNAPSHOT_CLASSES]),
+    ("csi-drivers", &[objects::CSI_DRIVERS]),
+    ("csi-nodes", &[objects::CSI_NODES]),
     (
         "webhooks",
         &[
@@ -72,20 +68,17 @@ pub const READ: &[(&str, &[&str])] = &[
     ),
     (
         "load-balancer",
-        &["/apis", "/api/v1/services", "/apis/apps/v1/daemonsets"],
+        &[server::GROUPS, network::SERVICES, network::DAEMON_SETS],
     ),
-    (
-        "metrics-api",
-        &["/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"],
-    ),
+    ("metrics-api", &[server::METRICS_API]),
     (
         "gmsa",
         &[
-            "/apis/windows.k8s.io/v1",
+            server::GMSA,
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         ],
     ),
-    ("workloads", &["/api/v1/nodes", "/api/v1/pods"]),
-    ("pulls", &["/api/v1/nodes", "/api/v1/events"]),
+    ("workloads", &[nodes::NODES, workloads::PODS]),
+    ("pulls", &[nodes::NODES, workloads::EVENTS]),
 ];
