@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 use winconform_core::facts::WebhookFact;
 
-use super::read::{Unread, fold, items, list};
-use crate::cluster::objects::status::word;
+use super::read::{Unread, fold, list};
+use crate::cluster::objects::status::{items, word};
 use crate::transport::Api;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io";

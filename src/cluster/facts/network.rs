@@ -9,8 +9,8 @@ use winconform_core::facts::products::{
 };
 use winconform_core::facts::{ClusterDns, DnsEndpoint};
 
-use super::read::{Unread, find, fold, items, list, path_of};
-use crate::cluster::objects::status::word;
+use super::read::{Unread, find, fold, list, path_of};
+use crate::cluster::objects::status::{items, word};
 use crate::transport::{Api, encode};
 
 pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/daemonsets";

@@ -9,8 +9,8 @@ use winconform_core::facts::{
     ConditionFact, Marked, NodeDetails, NodeFact, Os, VirtualNodeFact, WindowsBuild,
 };
 
-use super::read::{Unread, fold, items, path_of};
-use crate::cluster::objects::status::{is, word};
+use super::read::{Unread, fold, path_of};
+use crate::cluster::objects::status::{is, items, word};
 use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 use winconform_core::facts::products::texts;
 use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, SnapshotClassFact, StorageClassFact};
 
-use super::read::{Unread, items, list};
-use crate::cluster::objects::status::word;
+use super::read::{Unread, list};
+use crate::cluster::objects::status::{items, word};
 use crate::transport::Api;
 
 pub(super) const RUNTIME_CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";

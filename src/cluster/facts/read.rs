@@ -153,11 +153,6 @@ fn is_list(body: &Json) -> bool {
     kind.is_some_and(|kind| kind.ends_with("List"))
 }
 
-/// The items of an array; none for any other value.
-pub(super) fn items(list: &Json) -> impl Iterator<Item = &Json> + Clone {
-    list.as_array().into_iter().flatten()
-}
-
 /// `namespace/name`, or the name of an object without a namespace.
 pub(super) fn path_of(object: &Json) -> String {
     let metadata = &object["metadata"];

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 use winconform_core::text::printable;
 
-use super::read::{Unread, find, get, items, text};
-use crate::cluster::objects::status::word;
+use super::read::{Unread, find, get, text};
+use crate::cluster::objects::status::{items, word};
 use crate::transport::Api;
 
 pub(super) const VERSION: &str = "/version";

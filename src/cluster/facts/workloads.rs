@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 use winconform_core::facts::{PullFact, WorkloadsFact};
 use winconform_core::method::fact::Quantity;
 
-use super::read::{Unread, fold, items, path_of};
+use super::read::{Unread, fold, path_of};
 use crate::cluster::labels;
-use crate::cluster::objects::status::{requested, word};
+use crate::cluster::objects::status::{items, requested, word};
 use crate::transport::Api;
 
 pub(super) const PODS: &str = "/api/v1/pods";

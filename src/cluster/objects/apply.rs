@@ -5,6 +5,7 @@ use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Verb};
 use winconform_core::text::printable;
 
 use super::kinds::{Kind, Scope};
+use super::status::items;
 use crate::transport::Api;
 
 /// The most fields that are named behind the message of a refusal.
@@ -84,8 +85,8 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
 /// The server's message, and the fields in `details.causes` that it does not show: a message is bounded.
 fn refusal(reply: &ApiReply) -> String {
     let mut said = reply.message();
-    let causes = reply.body["details"]["causes"].as_array();
-    let fields = causes.into_iter().flatten().filter_map(|cause| {
+    let causes = items(&reply.body["details"]["causes"]);
+    let fields = causes.filter_map(|cause| {
         let field = printable(cause["field"].as_str()?);
         let why = printable(cause["message"].as_str()?);
         Some((field, why))

@@ -15,6 +15,7 @@ use winconform_core::text::{is_label_value, printable};
 
 use super::kinds::{ALL, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES, WORKLOADS};
 use super::labels;
+use super::status::items;
 use super::wait::{Condition, poll_until};
 use crate::cluster::objects::unlabelled::listed;
 use crate::transport::{Api, encode};
@@ -322,8 +323,7 @@ impl<'a> Removal<'a> {
         for _ in 0..PAGES {
             let request = ApiRequest::get(&path);
             let list = listed(self.api.send_within(&request, self.patience()).await?)?;
-            let items = list["items"].as_array().into_iter().flatten();
-            objects.extend(items.filter_map(|item| self.read(kind, item)));
+            objects.extend(items(&list["items"]).filter_map(|item| self.read(kind, item)));
             match list["metadata"]["continue"].as_str() {
                 None | Some("") => return Ok(objects),
                 Some(token) => path = format!("{base}&continue={}", encode(token)),
@@ -364,17 +364,16 @@ impl<'a> Removal<'a> {
             }
         };
         let finalizers = [&metadata["finalizers"], &item["spec"]["finalizers"]];
-        let finalizers = finalizers.into_iter().filter_map(Json::as_array).flatten();
+        let finalizers = finalizers.into_iter().flat_map(items);
         let finalizers: Vec<_> = finalizers.filter_map(Json::as_str).map(printable).collect();
         if !finalizers.is_empty() {
             why = format!("{why}, held by {}", finalizers.join(", "));
         }
-        let owners = metadata["ownerReferences"].as_array();
         let state = ListedObject {
             uid: metadata["uid"].as_str()?.to_owned(),
             run: label(labels::RUN).unwrap_or_default().to_owned(),
-            controlled: owners
-                .is_some_and(|list| list.iter().any(|owner| owner["controller"] == true)),
+            controlled: items(&metadata["ownerReferences"])
+                .any(|owner| owner["controller"] == true),
             deleting,
             windows_node: windows_node(&item["spec"]),
             why,

@@ -7,9 +7,13 @@ use winconform_core::text::bound;
 /// The most bytes kept of a field.
 const KEPT: usize = 512;
 
+/// The items of an array; none for any other value.
+pub fn items(list: &Json) -> impl Iterator<Item = &Json> + Clone {
+    list.as_array().into_iter().flatten()
+}
+
 pub fn conditions(object: &Json) -> impl Iterator<Item = &Json> {
-    let conditions = object["status"]["conditions"].as_array();
-    conditions.into_iter().flatten()
+    items(&object["status"]["conditions"])
 }
 
 pub fn condition<'o>(object: &'o Json, kind: &str) -> Option<&'o Json> {
@@ -25,8 +29,7 @@ pub fn is(object: &Json, kind: &str) -> bool {
 pub fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
     ["initContainerStatuses", "containerStatuses"]
         .into_iter()
-        .filter_map(|key| pod["status"][key].as_array())
-        .flatten()
+        .flat_map(|key| items(&pod["status"][key]))
 }
 
 /// How much a container requests of a resource; nothing, where it does not say or says no quantity.

@@ -8,6 +8,7 @@ use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, Result};
 
 use super::clean::{Left, ObjectRef};
 use super::labels;
+use super::status::items;
 use crate::transport::{Api, encode};
 
 /// The objects that still exist under their names, or may; an object with another run's label does not count.
@@ -29,8 +30,7 @@ async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
     let name = encode(&format!("metadata.name={}", object.name));
     let request = ApiRequest::get(format!("{path}?fieldSelector={name}"));
     let list = listed(api.send(&request).await?)?;
-    let mut items = list["items"].as_array().into_iter().flatten();
-    Ok(items.any(|item| {
+    Ok(items(&list["items"]).any(|item| {
         let of = item["metadata"]["labels"][labels::RUN].as_str();
         item["metadata"]["name"] == *object.name && of.is_none_or(|of| of == run)
     }))

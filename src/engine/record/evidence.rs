@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::record::{Evidence, EvidenceKind};
 
-use crate::cluster::objects::status::{conditions, containers, text};
+use crate::cluster::objects::status::{conditions, containers, items, text};
 
 /// A pod's node and status, without anything that its containers run with.
 pub(crate) fn status(pod: &Json) -> Evidence {
@@ -71,11 +71,7 @@ fn status_lines(object: &Json) -> impl Iterator<Item = String> {
 /// Events about pods, about their owners, and about the fixture's own object; the latest last.
 pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String {
     let owners = pods.iter().flat_map(|pod| {
-        let owners = pod["metadata"]["ownerReferences"].as_array();
-        owners
-            .into_iter()
-            .flatten()
-            .map(|owner| text(&owner["name"]))
+        items(&pod["metadata"]["ownerReferences"]).map(|owner| text(&owner["name"]))
     });
     let names: BTreeSet<_> = pods.iter().map(|pod| name_of(pod)).chain(owners).collect();
     let plain = key.object_name();
