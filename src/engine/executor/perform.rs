@@ -133,7 +133,7 @@ impl Executor {
                     Ok(Some(Message::Changed(changed))) => {
                         // Many assertions may report a change of the same objects
                         if changed.objects.is_news() {
-                            break self.changed(changed);
+                            break self.failed(changed.key, changed.error, Duration::ZERO);
                         }
                     }
                     Ok(None) => break Input::Stop(SkipReason::Interrupted),
@@ -284,38 +284,31 @@ impl Executor {
             self.watch_start(key.clone());
         }
         self.objects.insert(key.clone(), result.objects);
-        let (recorded, input) = match result.outcome {
-            Ok(fixture) => {
-                if let Some(objects) = self.objects.get(&key) {
-                    objects.bind(self.ready.namespace_of(key.name), &fixture.pods);
-                }
-                // Assertions under way keep the fixtures that were ready when they began
-                let ready = Arc::make_mut(&mut self.ready);
-                ready.fixtures.insert(key.clone(), fixture.clone());
-                let recorded = FixtureOutcome::Ready(Box::new(fixture));
-                (recorded, Input::Ready(key.clone()))
-            }
-            Err(error) => (
-                FixtureOutcome::Failed(error.clone()),
-                Input::Failed(key.clone(), error),
-            ),
+        let fixture = match result.outcome {
+            Ok(fixture) => fixture,
+            Err(error) => return self.failed(key, error, took),
         };
+        if let Some(objects) = self.objects.get(&key) {
+            objects.bind(self.ready.namespace_of(key.name), &fixture.pods);
+        }
+        // Assertions under way keep the fixtures that were ready when they began
+        let ready = Arc::make_mut(&mut self.ready);
+        ready.fixtures.insert(key.clone(), fixture.clone());
         self.note(Event::Fixture {
-            key,
-            outcome: recorded,
+            key: key.clone(),
+            outcome: FixtureOutcome::Ready(Box::new(fixture)),
             took_ms: millis(took),
         });
-        input
+        Input::Ready(key)
     }
 
-    fn changed(&self, changed: Changed) -> Input {
-        let Changed { key, error, .. } = changed;
+    fn failed(&self, key: FixtureKey, error: ObservationError, took: Duration) -> Input {
         self.note(Event::Fixture {
             key: key.clone(),
             outcome: FixtureOutcome::Failed(error.clone()),
-            took_ms: 0,
+            took_ms: millis(took),
         });
-        Input::Changed(key, error)
+        Input::Failed(key, error)
     }
 
     fn observer(&self, ix: AssertionIx) -> Option<Observer> {

@@ -95,9 +95,8 @@ pub(crate) enum Input {
     Bound(FixtureKey, BTreeMap<String, Load>),
     /// The removal of a fixture's pods is over; whether they are gone from their nodes.
     Removed(FixtureKey, bool),
+    /// A fixture is not ready, or somebody else deleted or replaced one that was ready or had failed.
     Failed(FixtureKey, ObservationError),
-    /// Somebody else deleted or replaced a fixture that was ready or had failed.
-    Changed(FixtureKey, ObservationError),
     /// An API request is done.
     Asked(AssertionIx, AssertionOutcome),
     /// The outcome of an assertion after the liveness of the nodes on which it failed was checked.

@@ -389,7 +389,7 @@ impl World {
             && self.applied.get(key) > self.deleted.get(key)
         {
             *self.deleted.entry(key.clone()).or_default() += 1;
-            self.pending.push(Input::Changed(key.clone(), changed()));
+            self.pending.push(Input::Failed(key.clone(), changed()));
         }
     }
 }
@@ -1269,7 +1269,7 @@ fn an_attempt_counts_from_its_first_round_on_what_was_applied_again() {
     let (from, sample) = (planned.from.expect("a vantage"), planned.needs[0].0.clone());
     let replied = |turn| Input::SessionReplies(from.clone(), vec![(own, outcome(turn))]);
     let second = Duration::from_secs(1);
-    dispatcher.step(second, Input::Changed(sample.clone(), changed()));
+    dispatcher.step(second, Input::Failed(sample.clone(), changed()));
     dispatcher.step(second * 2, replied(Turn::Changed));
     dispatcher.step(second * 60, Input::Ready(sample));
     let began = (61..90).find_map(|at| {

@@ -131,9 +131,7 @@ impl Dispatcher {
                 }
                 self.has_left(&key);
             }
-            (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
-                self.fail(key, error);
-            }
+            (Phase::Running, Input::Failed(key, error)) => self.fail(key, error),
             (Phase::Running, Input::Asked(assertion, outcome)) => {
                 if self.asking.remove(&assertion) {
                     self.accept(assertion, outcome);
