@@ -11,24 +11,19 @@ pub(super) struct Excused(Option<(Duration, String)>);
 impl Excused {
     /// Takes note of the result of a round that ends now.
     pub(super) fn note(&mut self, now: Duration, reason: &Reason) {
-        self.0 = by(reason).map(|control| match self.0.take() {
-            Some(known) if known.1 == control => known,
-            _ => (now, control.to_owned()),
-        });
+        self.0 = match reason {
+            Reason::Skipped(SkipReason::NotWindowsSpecific { control, .. }) => {
+                let known = self.0.take().filter(|(_, known)| known == control);
+                Some(known.unwrap_or_else(|| (now, control.clone())))
+            }
+            _ => None,
+        };
     }
 
     /// Whether it fails for Linux, too, and has not done so for `long`: Linux may have failed for a moment.
     pub(super) fn is_new(&self, now: Duration, long: Duration) -> bool {
         let since = self.0.as_ref().map(|(since, _)| *since);
         since.is_some_and(|since| now < since + long)
-    }
-}
-
-/// The control by which a check fails for Linux, too.
-fn by(reason: &Reason) -> Option<&str> {
-    match reason {
-        Reason::Skipped(SkipReason::NotWindowsSpecific { control, .. }) => Some(control),
-        _ => None,
     }
 }
 
