@@ -159,7 +159,9 @@ impl NodeLiveness {
 
     /// Waits for a sign of life after `since`; the error if there is none.
     async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<ObservationError> {
-        let lasts = self.node(name).lock().await.lasts();
+        let node = self.node(name);
+        let known = node.lock().await.sign.as_ref().map(|(_, sign)| sign.lasts);
+        let lasts = known.unwrap_or(Duration::from_secs(LASTS));
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
         let query = async || self.ask(api, since, name).await;
         match poll(Pace::steady(pause), lasts, what, query).await {
@@ -222,11 +224,6 @@ impl Node {
             id.clone_into(&mut self.boot);
         }
         self.booted
-    }
-
-    fn lasts(&self) -> Duration {
-        let lasts = self.sign.as_ref().map(|(_, sign)| sign.lasts);
-        lasts.unwrap_or(Duration::from_secs(LASTS))
     }
 }
 
