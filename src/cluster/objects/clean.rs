@@ -145,6 +145,8 @@ pub(crate) struct Removal<'a> {
     found: BTreeMap<ObjectRef, Option<ListedObject>>,
     /// Since when no workload of ours exists, by kind.
     uncontrolled: Arc<Mutex<BTreeMap<&'static Kind, Instant>>>,
+    /// The deletions of objects of one kind that the server accepted, by uid.
+    requested: BTreeMap<String, Deleting>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, ObservationError>,
 }
@@ -180,6 +182,7 @@ impl<'a> Removal<'a> {
             budget,
             found: BTreeMap::new(),
             uncontrolled: Arc::default(),
+            requested: BTreeMap::new(),
             refused: BTreeMap::new(),
             unlisted: BTreeMap::new(),
         }
@@ -198,27 +201,20 @@ impl<'a> Removal<'a> {
 
     /// Deletes all objects of a kind, and again what a controller creates meanwhile.
     async fn remove(mut self, kind: &'static Kind, until: Duration) -> Self {
-        let mut requested = BTreeMap::<String, Deleting>::new();
         let limit = (self.begun + until).saturating_duration_since(Instant::now());
         let first = self.api.durations().transport_pause;
         let unknown = ErrorKind::ApiUnavailable.error("no list came");
         self.unlisted.insert(kind, unknown);
-        let this = Mutex::new((&mut self, &mut requested));
+        let this = Mutex::new(&mut self);
         // The report takes what is still there at the end from `found`
         let _ = poll_until(first, limit, "removal", async || {
-            let mut guard = this.lock().await;
-            let (removal, requested) = &mut *guard;
-            removal.check_and_delete(kind, requested).await
+            this.lock().await.check_and_delete(kind).await
         })
         .await;
         self
     }
 
-    async fn check_and_delete(
-        &mut self,
-        kind: &'static Kind,
-        requested: &mut BTreeMap<String, Deleting>,
-    ) -> Condition<()> {
+    async fn check_and_delete(&mut self, kind: &'static Kind) -> Condition<()> {
         match self.list(kind).await {
             Ok(state) => {
                 self.unlisted.remove(kind);
@@ -249,7 +245,8 @@ impl<'a> Removal<'a> {
                 continue;
             };
             left += 1;
-            let so_far = requested.get(&state.uid).copied().unwrap_or(state.deleting);
+            let so_far = self.requested.get(&state.uid).copied();
+            let so_far = so_far.unwrap_or(state.deleting);
             if so_far < want && (by_themselves || !state.controlled) {
                 wanted.push((object.clone(), state.uid.clone()));
             }
@@ -267,7 +264,7 @@ impl<'a> Removal<'a> {
         for (object, uid, done) in done {
             match done {
                 Ok(()) => {
-                    requested.insert(uid, want);
+                    self.requested.insert(uid, want);
                     self.refused.remove(&object);
                 }
                 Err(why) => {
