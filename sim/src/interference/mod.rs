@@ -1,5 +1,4 @@
-//! Interference between a client and any API server, real or simulated; it is a layer of the client's
-//! service.
+//! Interference between a client and any API server, real or simulated.
 //!
 //! *Troubles* happen between client and server and say nothing about the cluster. *Admission* faults and *bad
 //! worlds* make the cluster seem to refuse requests, to forget, or to report something else. This module
@@ -35,22 +34,15 @@ mod standing;
 mod tests;
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use http::{Request, Response};
-use hyper::body::Body as HttpBody;
 use kube::Client;
-use kube::client::Body;
-use tower::{BoxError, Layer, Service};
 
 pub use crate::base::field_path::{FieldError, FieldPath};
 pub use fault::{Fault, FaultError, Resources};
 pub use kinds::trouble::Trouble;
 pub use session::{ExecTrouble, relay};
 
-use serve::{Answer, Shared};
+use serve::Shared;
 
 /// The interference between a client and its API server; its clones share their state.
 #[derive(Clone, Debug)]
@@ -78,60 +70,11 @@ impl Interference {
 
     /// A client that reaches its server through this interference.
     pub fn before(&self, client: &Client) -> Client {
-        let client = client.clone();
+        let (shared, client) = (Arc::clone(&self.shared), client.clone());
         let service = tower::service_fn(move |request| {
-            let client = client.clone();
-            async move { client.send(request).await }
+            let (shared, client) = (Arc::clone(&shared), client.clone());
+            async move { serve::answer(&shared, &client, request).await }
         });
-        Client::new(self.layer(service), "default")
-    }
-}
-
-impl<S, B> Layer<S> for Interference
-where
-    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
-    S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
-    B: HttpBody<Data = bytes::Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    type Service = Interfered;
-
-    fn layer(&self, service: S) -> Interfered {
-        Interfered {
-            // Requests that are repeated, and additional ones, use the same service
-            client: Client::new(service, "default"),
-            shared: Arc::clone(&self.shared),
-        }
-    }
-}
-
-/// The service of a client whose requests meet an [`Interference`].
-#[derive(Clone)]
-pub struct Interfered {
-    client: Client,
-    shared: Arc<Shared>,
-}
-
-impl std::fmt::Debug for Interfered {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Interfered")
-            .field("shared", &self.shared)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Service<Request<Body>> for Interfered {
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (shared, client) = (Arc::clone(&self.shared), self.client.clone());
-        async move { serve::answer(&shared, &client, request).await }.boxed()
+        Client::new(service, "default")
     }
 }

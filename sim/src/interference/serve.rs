@@ -29,7 +29,7 @@ use crate::interference::kinds::trouble::Trouble;
 use crate::interference::kinds::{aggregated, answer, deleted, hostile, refusal, slow};
 
 /// An answer as the client gets it.
-pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 /// The state that all requests share.
 #[derive(Debug)]
