@@ -52,15 +52,15 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// The first address of the program's pod or node.
+    /// The IPv4 address of the program's pod or node.
     fn address(&self) -> IpAddr {
         let world = self.view.world;
         let address = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
-            Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
-            Origin::Outside => Some(world.network.client.into()),
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| pod.address),
+            Origin::Node(name) => world.nodes.get(name).map(|node| node.address),
+            Origin::Outside => Some(world.network.client),
         };
-        address.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
+        address.unwrap_or(Ipv4Addr::UNSPECIFIED).into()
     }
 
     fn server(&self, key: &Key, page: Page, to: IpAddr) -> Server {

@@ -55,7 +55,7 @@ pub struct ServerOptions {
     pub version: String,
     /// Fixes UIDs and generated names.
     pub seed: u64,
-    /// The families of the addresses of Services. IPv4 must come first if nodes join.
+    /// The families of the addresses of Services.
     pub ip_families: IpFamilies,
     /// Where the server runs. Nodes that join must run there, too.
     pub loopback: Loopback,

@@ -139,11 +139,8 @@ pub fn letters(index: usize) -> String {
     }
 }
 
-/// The families of a cluster's addresses. The first is that of Services that name none, of the cluster's DNS,
-/// and of the first address of nodes and pods.
-///
-/// Nodes join an API server only if IPv4 comes first: they serve on loopback, where IPv6 has a single
-/// address. Without an API server every variant works.
+/// The families of a cluster's addresses. IPv4 comes first: nodes serve on loopback, where IPv6 has a single
+/// address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpFamilies {
     /// `[IPv4]`.
@@ -151,34 +148,9 @@ pub enum IpFamilies {
     IPv4,
     /// `[IPv4, IPv6]`.
     DualStack,
-    /// `[IPv6, IPv4]`.
-    DualStackIPv6,
-    /// `[IPv6]`, for Linux nodes: "Kubernetes on Windows does not support single-stack "IPv6-only"
-    /// networking" (`dual-stack.md`, "Windows support").
-    IPv6,
 }
 
 impl IpFamilies {
-    /// The families' names, in order.
-    pub fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::IPv4 => &["IPv4"],
-            Self::DualStack => &["IPv4", "IPv6"],
-            Self::DualStackIPv6 => &["IPv6", "IPv4"],
-            Self::IPv6 => &["IPv6"],
-        }
-    }
-
-    /// The name of the first family.
-    pub fn first(self) -> &'static str {
-        self.names().first().copied().unwrap_or_default()
-    }
-
-    /// Whether a family of this name is among them.
-    pub fn has(self, family: &str) -> bool {
-        self.names().contains(&family)
-    }
-
     /// Whether pods and kube-proxy have IPv6 on a node. On Windows only l2bridge has dual stack
     /// (dual-stack.md, "Windows support"; on overlay kube-proxy falls back to a single stack,
     /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
@@ -186,7 +158,7 @@ impl IpFamilies {
     /// names that build.
     pub(crate) fn have_ipv6_on(self, pool: Pool, mode: NetworkMode) -> bool {
         let windows = |build| build >= Build::Ws2022 && mode == NetworkMode::L2Bridge;
-        self.has("IPv6") && pool.build().is_none_or(windows)
+        self == Self::DualStack && pool.build().is_none_or(windows)
     }
 }
 

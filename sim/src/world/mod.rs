@@ -31,7 +31,6 @@ use tokio::time::Instant;
 use crate::base::clock::{Clock, Wall, moment};
 use crate::base::lock::locked;
 use crate::fault::{FaultKind, FaultSet};
-use crate::topology::IpFamilies;
 use node::both;
 
 /// A namespaced name.
@@ -64,11 +63,10 @@ pub(crate) type Labels = BTreeMap<String, String>;
 pub(crate) struct Pod {
     pub(crate) uid: String,
     pub(crate) node: String,
-    /// Its own address, or its node's. Present even in a cluster without IPv4, where nothing reports it.
+    /// Its own address, or its node's.
     pub(crate) address: Ipv4Addr,
     /// Its IPv6 address, or its node's.
     pub(crate) address6: Option<Ipv6Addr>,
-    pub(crate) families: IpFamilies,
     /// Whether it uses its node's network, as `HostProcess` pods do.
     pub(crate) host_network: bool,
     /// The pages that its containers serve, by TCP port.
@@ -91,7 +89,6 @@ impl Pod {
             node: node.to_owned(),
             address: address.into(),
             address6: None,
-            families: IpFamilies::default(),
             host_network: false,
             listening: BTreeMap::new(),
             listening_udp: BTreeMap::new(),
@@ -101,14 +98,9 @@ impl Pod {
         }
     }
 
-    /// Its addresses, that of the cluster's first family first.
+    /// Its addresses, that of IPv4 first.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        both(self.families, self.address, self.address6)
-    }
-
-    /// The first of its addresses.
-    pub(crate) fn first_address(&self) -> IpAddr {
-        self.addresses().next().unwrap_or(self.address.into())
+        both(self.address, self.address6)
     }
 
     /// Its address of the same family as `other`.
@@ -117,11 +109,10 @@ impl Pod {
         addresses.find(|address| address.is_ipv6() == other.is_ipv6())
     }
 
-    /// The pod with the IPv6 address and the families that its node gives it.
+    /// The pod with the IPv6 address that its node gives it.
     pub(crate) fn on(self, node: &Node) -> Self {
         Self {
             address6: node.address6_of(self.address),
-            families: node.families,
             ..self
         }
     }

@@ -8,7 +8,6 @@ use crate::topology::{Build, IpFamilies, NetworkSpec, Pool};
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) pool: Pool,
-    /// Its IPv4 address. Present even in a cluster without IPv4, where nothing reports it.
     pub(crate) address: Ipv4Addr,
     /// Its IPv6 address, in a cluster with IPv6. Nothing on this machine listens there.
     pub(crate) address6: Option<Ipv6Addr>,
@@ -58,26 +57,21 @@ impl Node {
         let [a, b, c, d] = self.address.octets().map(u16::from);
         let address6 = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
         Self {
-            address6: families.has("IPv6").then_some(address6),
+            address6: (families == IpFamilies::DualStack).then_some(address6),
             families,
             ..self
         }
     }
 
-    /// Its addresses, that of the cluster's first family first.
+    /// Its addresses, that of IPv4 first.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        both(self.families, self.address, self.address6)
-    }
-
-    /// The first of its addresses.
-    pub(crate) fn first_address(&self) -> IpAddr {
-        self.addresses().next().unwrap_or(self.address.into())
+        both(self.address, self.address6)
     }
 
     /// The addresses of a pod on this node by its IPv4 address, reported or not, in the order of the node's
     /// addresses (kubelet, `sortPodIPs`).
     pub(crate) fn addresses_of(&self, address: Ipv4Addr) -> impl Iterator<Item = IpAddr> {
-        both(self.families, address, self.address6_of(address))
+        both(address, self.address6_of(address))
     }
 
     /// Its address of the same family as `other`.
@@ -90,11 +84,10 @@ impl Node {
     /// (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever the node does with them.
     pub(crate) fn pod_cidrs(&self) -> Vec<String> {
         let [a, b, c] = self.pod_network;
-        let of = |family: &&str| match *family {
-            "IPv6" => format!("{}/64", self.in_pod_network6(0)),
-            _ => format!("{a}.{b}.{c}.0/24"),
-        };
-        self.families.names().iter().map(of).collect()
+        let second = self.address6.map(|_| self.in_pod_network6(0));
+        let second = second.map(|network| format!("{network}/64"));
+        let first = format!("{a}.{b}.{c}.0/24");
+        std::iter::once(first).chain(second).collect()
     }
 
     /// An address in the /64 that belongs to this node's /24.
@@ -106,9 +99,7 @@ impl Node {
     /// Whether an address lies in one of its pods' networks.
     pub(crate) fn is_around(&self, address: IpAddr) -> bool {
         match address {
-            IpAddr::V4(address) => {
-                self.families.has("IPv4") && address.octets()[..3] == self.pod_network
-            }
+            IpAddr::V4(address) => address.octets()[..3] == self.pod_network,
             IpAddr::V6(address) => {
                 let network = self.in_pod_network6(0).segments();
                 self.has_ipv6() && address.segments()[..4] == network[..4]
@@ -123,10 +114,7 @@ impl Node {
 
     /// Whether its kube-proxy forwards Services of the family of an address.
     pub(crate) fn forwards(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(_) => self.families.has("IPv4"),
-            IpAddr::V6(_) => self.has_ipv6(),
-        }
+        address.is_ipv4() || self.has_ipv6()
     }
 
     /// A pod's IPv6 address by its IPv4 address: the node's own for a pod on the node's network.
@@ -139,15 +127,7 @@ impl Node {
     }
 }
 
-/// One address for each of a cluster's families, in their order.
-pub(super) fn both(
-    families: IpFamilies,
-    four: Ipv4Addr,
-    six: Option<Ipv6Addr>,
-) -> impl Iterator<Item = IpAddr> {
-    let of = move |family: &&str| match *family {
-        "IPv6" => six.map(IpAddr::from),
-        _ => Some(four.into()),
-    };
-    families.names().iter().filter_map(of)
+/// An address of IPv4, and that of IPv6 if there is one.
+pub(super) fn both(four: Ipv4Addr, six: Option<Ipv6Addr>) -> impl Iterator<Item = IpAddr> {
+    std::iter::once(IpAddr::from(four)).chain(six.map(IpAddr::from))
 }

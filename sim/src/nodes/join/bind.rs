@@ -71,10 +71,6 @@ pub(super) async fn bind(
     if many > most {
         return Err(JoinError::TooManyNodes(many, most));
     }
-    let families = topology.ip_families;
-    if families.first() != "IPv4" {
-        return Err(JoinError::Families(families.names()));
-    }
     let places = Places::somewhere(loopback);
     let mut nodes = Nodes::new();
     let mut listeners = Vec::new();
@@ -111,7 +107,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::topology::IpFamilies;
     use tokio::net::TcpListener;
 
     #[tokio::test]
@@ -125,18 +120,6 @@ mod tests {
         doubled.nodes.extend(Topology::hybrid().nodes);
         let refused = bind(&Loopback::default(), &doubled, "").await;
         assert!(matches!(refused, Err(JoinError::SameName(_))));
-        for families in [IpFamilies::DualStackIPv6, IpFamilies::IPv6] {
-            let topology = Topology {
-                ip_families: families,
-                ..Topology::hybrid()
-            };
-            let refused = bind(&Loopback::default(), &topology, "").await.map(|_| ());
-            let text = refused.expect_err("no node could be reached").to_string();
-            assert!(
-                text.contains("join an API server with IPv4 first"),
-                "{text}"
-            );
-        }
         let many = vec![doubled.nodes[0].clone(); Topology::MOST_NODES];
         doubled.nodes.extend(many);
         let refused = bind(&Loopback::default(), &doubled, "").await;

@@ -18,12 +18,6 @@ pub enum JoinError {
     /// There are more nodes than addresses: the number of nodes, and the limit.
     #[error("{0} nodes are more than the {1} that one simulator can have")]
     TooManyNodes(usize, usize),
-    /// The API server could not reach the first address of nodes: the families, in their order.
-    #[error(
-        "`ip-families` are {0:?}: nodes join an API server with IPv4 first alone, as it reaches them on \
-         loopback, where IPv6 has one address"
-    )]
-    Families(&'static [&'static str]),
     /// Two nodes have the same name.
     #[error("two nodes are called `{0}`")]
     SameName(String),

