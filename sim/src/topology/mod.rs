@@ -285,11 +285,6 @@ pub enum NetworkMode {
 impl NetworkMode {
     /// All modes.
     pub const ALL: [Self; 3] = [Self::L2Bridge, Self::Overlay, Self::Transparent];
-
-    /// Its name in HNS.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The operating systems of nodes.

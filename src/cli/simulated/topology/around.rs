@@ -16,13 +16,8 @@ pub(super) fn read_network(
     let Some(mut fields) = decoder.fields(node, "`network`") else {
         return network;
     };
-    let known = NetworkMode::ALL.map(NetworkMode::name);
-    let find = |text: &str| {
-        let mut modes = NetworkMode::ALL.into_iter();
-        modes.find(|mode| mode.name() == text)
-    };
     let mode = fields.or(decoder, "mode", usual.mode, |decoder, node| {
-        decoder.word(node, "mode", &known, find)
+        decoder.member(node, "mode", &NetworkMode::ALL)
     });
     network.mode = mode.unwrap_or(usual.mode);
     read_flag(decoder, &mut fields, "dsr", &mut network.dsr);
@@ -131,21 +126,14 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
             if !text.starts_with("spec.") {
                 let hint =
                     "the path of a field below `spec`, such as `spec.containers[*].lifecycle`";
-                decoder.report(
-                    node,
-                    format!("`{text}` is no such path"),
-                    Some(hint.to_owned()),
-                );
-                return None;
+                let message = format!("`{text}` is no such path");
+                return decoder.fail(node, message, Some(hint.to_owned()));
             }
-            let field = text.parse::<FieldPath>();
-            let field = field.map_err(|error| decoder.report(node, error.to_string(), None));
-            let field = field.ok()?;
-            if !field.is_of_pods() {
-                decoder.report(node, format!("pods have no field `{text}`"), None);
-                return None;
+            match text.parse::<FieldPath>() {
+                Err(error) => decoder.fail(node, error.to_string(), None),
+                Ok(field) if field.is_of_pods() => Some(Effect::Drops(field)),
+                Ok(_) => decoder.fail(node, format!("pods have no field `{text}`"), None),
             }
-            Some(Effect::Drops(field))
         }
         "credential-specs" => {
             let keys = ["webhook", "name", "domain"];

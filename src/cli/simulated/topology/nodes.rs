@@ -190,16 +190,12 @@ fn read_resources(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<String, u3
 }
 
 fn read_runtime(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
-    let text = decoder.text(node, "`runtime`")?;
-    let known = ["containerd", "cri-o"];
-    let name = text.split_once("://").map(|(name, _)| name);
-    let is_known = name.is_some_and(|name| known.contains(&name));
-    if !is_known {
-        let message = format!("`{text}` is not a runtime that is simulated");
-        let hint = "`containerd://` or `cri-o://` with a version: `containerd://2.1.0`";
-        decoder.report(node, message, Some(hint.to_owned()));
-    }
-    is_known.then(|| text.to_owned())
+    let hint = "`containerd://` or `cri-o://` with a version: `containerd://2.1.0`";
+    let wrong = ("is not a runtime that is simulated", Some(hint));
+    decoder.parsed(node, "`runtime`", wrong, |text| {
+        let (name, _) = text.split_once("://")?;
+        matches!(name, "containerd" | "cri-o").then(|| text.to_owned())
+    })
 }
 
 /// The value of a label or taint, which may be empty.
@@ -212,8 +208,7 @@ fn read_value(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Stri
     // `text` reports that numbers and booleans need quotes
     let text = decoder.text(node, what)?;
     let message = format!("`{text}` cannot be {what}");
-    decoder.report(node, message, Some(VALUE_HINT.to_owned()));
-    None
+    decoder.fail(node, message, Some(VALUE_HINT.to_owned()))
 }
 
 fn read_taints(decoder: &mut Decoder<'_>, node: &Node) -> Vec<TaintSpec> {
@@ -238,12 +233,10 @@ fn read_taints(decoder: &mut Decoder<'_>, node: &Node) -> Vec<TaintSpec> {
 pub(super) fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintSpec> {
     let mut fields = decoder.fields(node, "a taint")?;
     let key = fields.read(decoder, "key", |decoder, node| {
-        let text = decoder.text(node, "`key`")?;
-        if !is_label_key(text) {
-            let message = format!("`{text}` cannot be the key of a taint");
-            decoder.report(node, message, Some(KEY_HINT.to_owned()));
-        }
-        Some(text.to_owned())
+        let wrong = ("cannot be the key of a taint", Some(KEY_HINT));
+        decoder.parsed(node, "`key`", wrong, |text| {
+            is_label_key(text).then(|| text.to_owned())
+        })
     });
     let value = fields.or(decoder, "value", String::new(), |decoder, node| {
         read_value(decoder, node, "the value of a taint")
