@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use winconform_core::config::{self, Config};
-use winconform_core::document::{Diagnostic, Diagnostics, Place, Placed};
+use winconform_core::document::{Diagnostic, Diagnostics, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
@@ -73,7 +73,9 @@ pub(crate) fn collect(
     let before = problems.len();
     let mut selection = Selection::read(&config.select, suites, problems);
     if !select.select.is_empty() {
-        selection = selected(select, suites, problems);
+        let given = select.select.iter().cloned();
+        let given = given.map(|expression| Placed::by_argument(expression, "--select"));
+        selection = Selection::read(&given.collect::<Vec<_>>(), suites, problems);
     }
     // What a selection with mistakes would pull is unknown
     if let Some(problem) = &config.public
@@ -83,15 +85,6 @@ pub(crate) fn collect(
         problems.push(problem.clone());
     }
     Ok(Settings { config, selection })
-}
-
-fn selected(args: &SelectArgs, suites: &Suites, problems: &mut Vec<Diagnostic>) -> Selection {
-    let at = Place::argument("--select");
-    let given = args.select.iter().map(|value| Placed {
-        value: value.clone(),
-        at: at.clone(),
-    });
-    Selection::read(&given.collect::<Vec<_>>(), suites, problems)
 }
 
 /// The text of a file of at most `most` bytes.

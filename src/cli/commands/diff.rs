@@ -31,13 +31,8 @@ pub(crate) fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
     Ok(if diff.passes(gate) { 0 } else { GATED })
 }
 
-/// Whether a folder is that of a run's reports.
-pub(super) fn has_run(folder: &Path) -> bool {
-    file_of(folder).is_some()
-}
-
 /// The record of the run in a folder, or else its report.
-fn file_of(folder: &Path) -> Option<PathBuf> {
+pub(super) fn file_of(folder: &Path) -> Option<PathBuf> {
     let files = [out::RECORD, out::REPORT].map(|name| folder.join(name));
     files.into_iter().find(|file| file.is_file())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use winconform_core::report::diff::Trend;
 
-use super::diff::{has_run, lacks_run, report};
+use super::diff::{file_of, lacks_run, report};
 use crate::cli::args::{TrendArgs, TrendFormat};
 use crate::cli::error::CliError;
 use crate::cli::out;
@@ -15,7 +15,7 @@ use crate::cli::settings::unread;
 pub(crate) fn run(args: &TrendArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut runs = Vec::new();
     for path in &args.runs {
-        match path.is_dir() && !has_run(path) {
+        match path.is_dir() && file_of(path).is_none() {
             true => runs.extend(folders(path)?),
             false => runs.push(path.clone()),
         }
@@ -63,7 +63,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, CliError> {
     let mut folders: Vec<_> = folders.filter(|folder| folder.is_dir()).collect();
     // Of runs that began at the same time the names tell which is first
     folders.sort();
-    match folders.iter().any(|folder| has_run(folder)) {
+    match folders.iter().any(|folder| file_of(folder).is_some()) {
         true => Ok(folders),
         false => Err(lacks_run(path, ", nor a folder with one")),
     }
