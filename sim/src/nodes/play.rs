@@ -1,9 +1,7 @@
 //! Runs a program in time: each piece of output appears when the program prints it.
 
-use std::collections::VecDeque;
 use std::time::Duration;
-
-use tokio::time::Instant;
+use std::vec::IntoIter;
 
 use crate::base::clock;
 use crate::base::log::Stream;
@@ -22,52 +20,42 @@ pub(crate) enum Told {
 /// A program, and how far it has run.
 pub(crate) struct Player<'a> {
     cluster: &'a Cluster,
-    pieces: VecDeque<Piece>,
-    /// The time that remains after the last piece: simulated, and slept.
-    left: (Duration, Duration),
-    /// When the current wait ends.
-    until: Option<Instant>,
+    pieces: IntoIter<Piece>,
     /// The outcome after the last piece.
-    next: Started,
+    end: Started,
 }
 
 impl<'a> Player<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, started: Started) -> Self {
-        let (pieces, took, slept) = match &started {
-            Started::Ended(ran) => (ran.pieces.clone(), ran.took, ran.slept),
-            _ => Default::default(),
+    pub(crate) fn new(cluster: &'a Cluster, mut started: Started) -> Self {
+        let pieces = match &mut started {
+            Started::Ended(ran) => std::mem::take(&mut ran.pieces),
+            _ => Vec::new(),
         };
         Self {
             cluster,
-            pieces: pieces.into(),
-            left: (took, slept),
-            until: None,
-            next: started,
+            pieces: pieces.into_iter(),
+            end: started,
         }
     }
 
-    /// Waits for the program's next step. A dropped wait loses nothing.
+    /// Waits for the program's next step.
     pub(crate) async fn next(&mut self) -> Told {
-        let piece = self.pieces.front();
-        let (took, slept) = piece.map_or(self.left, |piece| (piece.took, piece.slept));
-        self.pass(took, slept).await;
-        if let Some(piece) = self.pieces.pop_front() {
+        if let Some(piece) = self.pieces.next() {
+            self.pass(piece.took, piece.slept).await;
             return Told::Printed(piece.stream, piece.bytes);
         }
-        self.left = Default::default();
-        match self.next.clone() {
-            Started::Ended(ran) => Told::Ended(ran.code),
+        match self.end.clone() {
+            Started::Ended(ran) => {
+                self.pass(ran.took, ran.slept).await;
+                Told::Ended(ran.code)
+            }
             other => Told::Other(other),
         }
     }
 
-    async fn pass(&mut self, took: Duration, slept: Duration) {
-        if took.is_zero() && slept.is_zero() {
-            return;
+    async fn pass(&self, took: Duration, slept: Duration) {
+        if !took.is_zero() || !slept.is_zero() {
+            clock::elapse(self.cluster.clock.real(took).saturating_add(slept)).await;
         }
-        let whole = self.cluster.clock.real(took).saturating_add(slept);
-        let until = *self.until.get_or_insert_with(|| clock::after(whole));
-        clock::until(until).await;
-        self.until = None;
     }
 }
