@@ -25,25 +25,10 @@ pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
 /// Whether expressions of `key`, `operator` and `values` hold for labels; `Gt` and `Lt` never hold here.
 fn expressions(expressions: &Value, held: &Value) -> bool {
     let held = labels(held);
-    expressions.items().all(|one| holds(one, &held))
-}
-
-fn holds(expression: &Value, held: &BTreeMap<String, String>) -> bool {
-    let read = LabelSelectorRequirement::deserialize(expression).ok();
-    let read = read.and_then(|read| Expression::try_from(read).ok());
-    read.is_some_and(|read| read.matches(held))
-}
-
-/// Whether an expression compares the number in a label with its own (`Gt`, `Lt`), which only node affinity
-/// allows.
-fn compares(expression: &Value, held: &BTreeMap<String, String>) -> bool {
-    let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
-    let label = expression["key"].as_str().and_then(|key| held.get(key));
-    let both = number(label.map(String::as_str)).zip(number(expression["values"][0].as_str()));
-    both.is_some_and(|(label, bound)| match expression["operator"].as_str() {
-        Some("Gt") => label > bound,
-        Some("Lt") => label < bound,
-        _ => false,
+    expressions.items().all(|one| {
+        let read = LabelSelectorRequirement::deserialize(one).ok();
+        let read = read.and_then(|read| Expression::try_from(read).ok());
+        read.is_some_and(|read| read.matches(&held))
     })
 }
 
@@ -64,12 +49,9 @@ pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
 /// (`component-helpers/scheduling/corev1/nodeaffinity`).
 pub(crate) fn is_of_term(term: &Value, node: &Value) -> bool {
     let named = json!({"metadata.name": node["metadata"]["name"]});
-    let held = labels(&node["metadata"]["labels"]);
     let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
     by_labels.items().len() + by_fields.items().len() > 0
-        && by_labels
-            .items()
-            .all(|one| holds(one, &held) || compares(one, &held))
+        && expressions(by_labels, &node["metadata"]["labels"])
         && expressions(by_fields, &named)
 }
 
