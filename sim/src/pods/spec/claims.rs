@@ -26,12 +26,9 @@ use crate::topology::Os;
 const PENDING: &str = "FileSystemResizePending";
 
 /// The claim of a volume, and whether it is mounted read-only.
-pub(super) fn claim(run: &PodRun, volume: &Spec) -> Option<(String, bool)> {
-    let named = volume.persistent_volume_claim.as_ref();
-    let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
-    // The claim of an ephemeral volume is named after the pod and the volume (KEP-1698)
-    let derived = || (format!("{}-{}", run.key.name, volume.name), false);
-    named.or_else(|| volume.ephemeral.is_some().then(derived))
+pub(super) fn claim(volume: &Spec) -> Option<(String, bool)> {
+    let claim = volume.persistent_volume_claim.as_ref()?;
+    Some((claim.claim_name.clone(), claim.read_only.unwrap_or(false)))
 }
 
 /// Mounts the volume behind a claim, whose content is the same on each node; the error is the message of the event.

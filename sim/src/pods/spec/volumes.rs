@@ -108,7 +108,7 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
 pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
     let filled = specs(run).filter(|volume| is_filled(volume));
     let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
-    let claims = specs(run).filter_map(|volume| claims::claim(run, volume));
+    let claims = specs(run).filter_map(claims::claim);
     let claims: Vec<_> = claims.collect();
     let larger = claims
         .iter()
@@ -180,7 +180,7 @@ async fn changed(seen: &mut Seen) {
 async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
     let name = &spec.name;
     let failed = |why: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {why}");
-    if let Some((claim, read_only)) = claims::claim(run, spec) {
+    if let Some((claim, read_only)) = claims::claim(spec) {
         let volume = claims::mount(cluster, run, name, &claim).await?;
         let kind = match read_only {
             true => Kind::ReadOnly,
