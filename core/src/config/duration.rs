@@ -4,29 +4,17 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Why a text is not a duration.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum DurationError {
-    /// It cannot be read as one.
-    #[error("must be a number with its unit, such as `30s`, `20m` or `1h 30m`")]
-    Unreadable,
-    /// It is zero or negative.
-    #[error("must be more than zero, such as `30s`")]
-    Nothing,
-    /// It is longer than any run, and arithmetic with it could overflow.
-    #[error("must be a year at most")]
-    TooLong,
-}
-
+/// Longer than any run; arithmetic with more could overflow.
 const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-/// Reads `30s`, `20m`, `1h 30m`: more than nothing, and a year at most.
-pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    let signed: SignedDuration = text.parse().map_err(|_| DurationError::Unreadable)?;
+/// Reads `30s`, `20m`, `1h 30m`: more than nothing, and a year at most. The error says what a duration must be.
+pub fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    let unreadable = |_| "must be a number with its unit, such as `30s`, `20m` or `1h 30m`";
+    let signed: SignedDuration = text.parse().map_err(unreadable)?;
     match Duration::try_from(signed) {
-        Ok(duration) if duration > LONGEST => Err(DurationError::TooLong),
+        Ok(duration) if duration > LONGEST => Err("must be a year at most"),
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) | Err(_) => Err(DurationError::Nothing),
+        Ok(_) | Err(_) => Err("must be more than zero, such as `30s`"),
     }
 }
 
@@ -59,18 +47,20 @@ mod tests {
             );
         }
         for text in ["", "20", "m", "20 parsecs", "1d", "\u{1b}[31m"] {
-            assert_eq!(
-                parse_duration(text),
-                Err(DurationError::Unreadable),
-                "{text}"
-            );
+            let unreadable = "must be a number with its unit, such as `30s`, `20m` or `1h 30m`";
+            assert_eq!(parse_duration(text), Err(unreadable), "{text}");
         }
         for text in ["-5m", "5m ago", "0s"] {
-            assert_eq!(parse_duration(text), Err(DurationError::Nothing), "{text}");
+            let nothing = "must be more than zero, such as `30s`";
+            assert_eq!(parse_duration(text), Err(nothing), "{text}");
         }
         assert_eq!(parse_duration("8784h"), Ok(LONGEST));
         for text in ["8784h 1s", "2562047788015215h"] {
-            assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Err("must be a year at most"),
+                "{text}"
+            );
         }
     }
 

@@ -20,7 +20,7 @@ mod waiver;
 mod written;
 
 pub use allowed::Allowed;
-pub use duration::{DurationError, parse_duration, shown};
+pub use duration::{parse_duration, shown};
 pub use durations::Durations;
 pub use images::{Image, Images, PullPolicy, PullSecret};
 pub use limits::Limits;

@@ -226,7 +226,7 @@ fn read_duration(
         }
         Err(error) => {
             let message = format!("`{key}` is `{text}`, which is not a duration");
-            decoder.fail(node, message, Some(error.to_string()))
+            decoder.fail(node, message, Some(error.to_owned()))
         }
     }
 }

@@ -224,7 +224,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) protected: ProtectedArgs,
     /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
-    #[arg(long, value_name = "DURATION", value_parser = parse_deadline)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) deadline: Option<Duration>,
     #[command(flatten)]
     pub(crate) shown: ReportFormArgs,
@@ -239,7 +239,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "yes_disrupt", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: u32,
     /// Run every check again and again for this long, such as 8h; the deadline ends it, too
-    #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with_all = ["repeat", "yes_disrupt"])]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["repeat", "yes_disrupt"])]
     pub(crate) soak: Option<Duration>,
     /// Resume the run that wrote this record: checks that have a verdict about the cluster keep it.
     /// The cluster, the suites and the config file must be the same
@@ -388,10 +388,6 @@ pub(crate) enum TrendFormat {
     Markdown,
     /// A page for a browser
     Html,
-}
-
-fn parse_deadline(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.
