@@ -9,4 +9,4 @@ pub use catalogue::{Catalogue, Claim};
 pub use claim_type::{ClaimType, Document};
 pub use id::ClaimId;
 pub(crate) use pattern::read_pattern;
-pub use pattern::{Pattern, PatternError};
+pub use pattern::Pattern;

@@ -10,22 +10,12 @@ use crate::document::{Decoder, Node};
 #[serde(try_from = "String")]
 pub struct Pattern(String);
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum PatternError {
-    /// It is empty or too long.
-    #[error("a pattern has 1 to {} characters", Pattern::LONGEST)]
-    Length,
-    /// It has a character that no name has.
-    #[error(
-        "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`"
-    )]
-    Character,
-    /// It has a bracket that belongs to no id.
-    #[error(
-        "the bracket of a pattern has a claim's id or a wildcard before it, and nothing after it"
-    )]
-    Bracket,
-}
+// What a pattern must be
+const LENGTH: &str = "a pattern has 1 to 200 characters";
+const CHARACTERS: &str =
+    "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`";
+const BRACKET: &str =
+    "the bracket of a pattern has a claim's id or a wildcard before it, and nothing after it";
 
 /// What may follow a claim's id in the id of a check.
 struct Part {
@@ -55,7 +45,7 @@ pub(crate) fn read_pattern(decoder: &mut Decoder<'_>, node: &Node, what: &str) -
         Ok(pattern) => Some(pattern),
         Err(error) => {
             let message = format!("`{text}` is not a pattern of checks");
-            decoder.fail(node, message, Some(error.to_string()))
+            decoder.fail(node, message, Some(error.to_owned()))
         }
     }
 }
@@ -64,13 +54,14 @@ impl Pattern {
     /// The most characters of a pattern.
     pub const LONGEST: usize = 200;
 
-    pub fn parse(text: &str) -> Result<Self, PatternError> {
+    /// The error says what a pattern must be.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() || text.len() > Self::LONGEST {
-            return Err(PatternError::Length);
+            return Err(LENGTH);
         }
         let known = |c: char| c.is_ascii_alphanumeric() || ".-/[]=,*?".contains(c);
         if !text.chars().all(known) {
-            return Err(PatternError::Character);
+            return Err(CHARACTERS);
         }
         let (open, close) = (text.matches('[').count(), text.matches(']').count());
         let sound = match (open, close) {
@@ -83,7 +74,7 @@ impl Pattern {
         };
         match sound {
             true => Ok(Self(text.to_owned())),
-            false => Err(PatternError::Bracket),
+            false => Err(BRACKET),
         }
     }
 
@@ -187,7 +178,7 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).map_err(|error| error.to_string())
+        Self::parse(&text).map_err(str::to_owned)
     }
 }
 
@@ -274,19 +265,19 @@ mod tests {
     #[test]
     fn what_is_no_pattern_is_refused() {
         for (text, error) in [
-            ("", PatternError::Length),
-            ("net.a b", PatternError::Character),
-            ("net.\u{1b}[31m", PatternError::Character),
-            ("net.{a}", PatternError::Character),
-            ("net.x[pool=a]]", PatternError::Bracket),
-            ("[pool=a]", PatternError::Bracket),
-            ("net.x[pool=a]b", PatternError::Bracket),
-            ("net.x]", PatternError::Bracket),
+            ("", LENGTH),
+            ("net.a b", CHARACTERS),
+            ("net.\u{1b}[31m", CHARACTERS),
+            ("net.{a}", CHARACTERS),
+            ("net.x[pool=a]]", BRACKET),
+            ("[pool=a]", BRACKET),
+            ("net.x[pool=a]b", BRACKET),
+            ("net.x]", BRACKET),
         ] {
             assert_eq!(Pattern::parse(text), Err(error), "{text}");
         }
         let long = "a".repeat(Pattern::LONGEST + 1);
-        assert_eq!(Pattern::parse(&long), Err(PatternError::Length));
+        assert_eq!(Pattern::parse(&long), Err(LENGTH));
     }
 
     #[test]

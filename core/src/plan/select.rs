@@ -395,7 +395,7 @@ fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
 fn read_pattern(text: &str, at: &Place) -> Result<Pattern, Diagnostic> {
     Pattern::parse(text).map_err(|error| {
         let message = format!("`{text}` selects nothing: it is not a pattern");
-        at.problem(message, Some(error.to_string()))
+        at.problem(message, Some(error.to_owned()))
     })
 }
 
