@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry::{Occupied, Vacant};
 
 use super::claim_type::{ClaimType, Document};
 use super::id::ClaimId;
-use crate::document::{Decoder, Diagnostic, Node, Unread, read_list};
+use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, read_list};
 
 /// One documented statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,11 +57,6 @@ impl Catalogue {
         }
     }
 
-    /// Whether a claim of this id may be where the file could not be read.
-    pub fn may_hold(&self, id: &str) -> bool {
-        self.unread.may_hold(id)
-    }
-
     /// The claims in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.claims.values()
@@ -69,6 +64,27 @@ impl Catalogue {
 
     pub fn find(&self, id: &str) -> Option<&Claim> {
         self.claims.get(id)
+    }
+
+    /// The claim whose id a node has; an unknown one is reported with the nearest of those that `fits`.
+    pub(crate) fn read_named(
+        &self,
+        decoder: &mut Decoder<'_>,
+        node: &Node,
+        fits: impl Fn(&Claim) -> bool,
+    ) -> Option<&Claim> {
+        let text = decoder.text(node, "`claim`")?;
+        let claim = self.find(text);
+        // The problem that hides a claim is reported at its own place
+        if claim.is_none() && !self.unread.may_hold(text) {
+            let known = self.iter().filter(|claim| fits(claim));
+            let hint = match nearest(text, known.map(|claim| claim.id.as_str())) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add the claim to claims.yaml first".to_owned(),
+            };
+            decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
+        }
+        claim
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
     };
     fields.finish(decoder);
 
-    let claim = claim_node.and_then(|node| known.claim(decoder, node));
+    let claim = claim_node.and_then(|node| known.claims.read_named(decoder, node, |_| true));
     let over = match over_node {
         None => Some(Over::default()),
         Some(node) => read_over(decoder, node),

@@ -7,10 +7,9 @@ use sha2::{Digest, Sha256};
 use super::admission::read_exceptions;
 use super::case::{Case, read_case};
 use super::when::report_unknowable;
-use crate::claims::{Catalogue, Claim, ClaimId};
+use crate::claims::{Catalogue, ClaimId};
 use crate::document::{
-    Decoder, Diagnostic, Diagnostics, Node, Place, Unread, did_you_mean, hexadecimal, nearest,
-    parse,
+    Decoder, Diagnostic, Diagnostics, Place, Unread, did_you_mean, hexadecimal, parse,
 };
 use crate::verdict::{Ledger, LedgerEntry, read_ledger};
 
@@ -38,7 +37,7 @@ pub struct Suites {
 
 /// What a case may refer to.
 pub(super) struct Known<'k> {
-    claims: &'k Catalogue,
+    pub(super) claims: &'k Catalogue,
     ledger: &'k Ledger,
     unread: &'k Unread,
 }
@@ -52,20 +51,6 @@ pub(super) enum Listed<'k> {
 }
 
 impl Known<'_> {
-    pub(super) fn claim(&self, decoder: &mut Decoder<'_>, node: &Node) -> Option<&Claim> {
-        let text = decoder.text(node, "`claim`")?;
-        let claim = self.claims.find(text);
-        if claim.is_none() && !self.claims.may_hold(text) {
-            let near = nearest(text, self.claims.iter().map(|claim| claim.id.as_str()));
-            let hint = match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "add the claim to claims.yaml first".to_owned(),
-            };
-            decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
-        }
-        claim
-    }
-
     /// The ledger's entry of a case.
     pub(super) fn listed(&self, claim: &ClaimId, name: Option<&str>) -> Listed<'_> {
         match self.ledger.of_case(claim, name) {

@@ -10,7 +10,7 @@ use super::holds::{Holds, read_scope};
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, ClaimType};
 use crate::config::Allowed;
-use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, read_list};
+use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, read_list};
 use crate::facts::{Facts, Pool};
 use crate::method::{Ending, FailureClass, Hindrance, Signature, StartFailure};
 
@@ -200,21 +200,7 @@ fn read_claim(
         None => kind == ClaimType::Limitation,
         Some(_) => is_limited_by_case(kind),
     };
-    let text = decoder.text(node, "`claim`")?.to_owned();
-    let Some(claim) = claims.find(&text) else {
-        // The problem that hides the claim is reported at its own place
-        if !claims.may_hold(&text) {
-            let known = claims
-                .iter()
-                .filter(|claim| may_have_entry(claim.claim_type));
-            let hint = match nearest(&text, known.map(|claim| claim.id.as_str())) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "add the claim to claims.yaml first".to_owned(),
-            };
-            decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
-        }
-        return None;
-    };
+    let claim = claims.read_named(decoder, node, |claim| may_have_entry(claim.claim_type))?;
     let (id, kind) = (&claim.id, claim.claim_type);
     if may_have_entry(kind) {
         return Some(id.clone());
