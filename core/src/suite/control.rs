@@ -108,54 +108,49 @@ impl Without {
 /// Reads one control; problems are reported to the decoder.
 pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
     let mut fields = decoder.fields(node, "a control")?;
-    let written = fields.optional("name");
-    let source = fields.optional("source");
-    let test = fields.optional("test");
+    let name = fields.maybe(decoder, "name", read_name);
+    let source = fields.maybe(decoder, "source", |decoder, node| {
+        decoder.member(node, "source", SourceKind::ALL)
+    });
+    let test = fields.maybe(decoder, "test", read_test);
     let without = fields.optional("without");
     let role = fields.or(decoder, "role", Role::SamePath, |decoder, node| {
         let role = decoder.member(node, "role", &["other-os"]);
         role.map(|_| Role::OtherOs)
     });
     let extra = fields.finish(decoder);
-    if without.is_none() && written.is_none() {
+    if without.is_none() && matches!(name, Some(None)) {
         decoder.report(node, "a control has no `name`", None);
     }
-    if source.is_none() && test.is_none() && without.is_none() {
-        // A mistyped key is reported already
-        if extra == 0 {
-            report_idle(decoder, node);
+    let has_others = !matches!((&source, &test), (Some(None), Some(None)));
+    let without = match without {
+        Some(node) if has_others => {
+            let message = "`without` says all of a control";
+            let hint = "remove its `test` and `source`".to_owned();
+            return decoder.fail(node, message, Some(hint));
         }
-        return None;
-    }
-    if let (Some(node), Some(_)) = (without, test.or(source)) {
-        let message = "`without` says all of a control";
-        let hint = "remove its `test` and `source`".to_owned();
-        return decoder.fail(node, message, Some(hint));
-    }
-    let name = written.and_then(|node| read_name(decoder, node));
-    let parts = [Without::Field, Without::Os];
-    let left_out = without.and_then(|node| decoder.member(node, "part that is left out", &parts));
-    let from = source.and_then(|node| decoder.member(node, "source", SourceKind::ALL));
-    let assertion = test.and_then(|node| read_test(decoder, node));
-    // Each part that is written must be valid
-    let right = [
-        without.is_some() == left_out.is_some(),
-        source.is_some() == from.is_some(),
-        test.is_some() == assertion.is_some(),
-    ];
-    if right.contains(&false) {
-        return None;
-    }
-    let name = match (written, left_out) {
-        (None, Some(Without::Field)) => Some("without-field".to_owned()),
-        (None, Some(Without::Os)) => Some("without-os".to_owned()),
-        (None, None) | (Some(_), _) => name,
+        Some(node) => {
+            let parts = [Without::Field, Without::Os];
+            Some(decoder.member(node, "part that is left out", &parts)?)
+        }
+        None if has_others => None,
+        None => {
+            // A mistyped key is reported already
+            if extra == 0 {
+                report_idle(decoder, node);
+            }
+            return None;
+        }
     };
+    let name = name?.or_else(|| match without? {
+        Without::Field => Some("without-field".to_owned()),
+        Without::Os => Some("without-os".to_owned()),
+    });
     Some(Control {
         name: name?,
-        source: from,
-        test: assertion,
-        without: left_out,
+        source: source?,
+        test: test?,
+        without,
         role: role?,
     })
 }

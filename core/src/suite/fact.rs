@@ -1,7 +1,5 @@
 //! Assertions about facts, from YAML.
 
-use std::collections::BTreeMap;
-
 use semver::VersionReq;
 
 use crate::document::{Decoder, Node, Value};
@@ -205,25 +203,20 @@ fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintRule> {
 }
 
 fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectation> {
-    let Value::Map(entries) = &node.value else {
-        decoder.fields(node, "`reserved`");
-        return None;
-    };
-    let mut wanted = Some(BTreeMap::new());
-    for entry in entries {
+    let entries = decoder.entries(node, "`reserved`")?;
+    if entries.is_empty() {
+        return decoder.fail(node, "`reserved` must not be empty", None);
+    }
+    let wanted = entries.iter().map(|entry| {
         let hint = Some("as in a pod's requests: 2Gi, 500m");
         let is_not = ("is not an amount above nothing", hint);
         let quantity = decoder.parsed(&entry.node, "a quantity", is_not, |text| {
             Quantity::parse(text).filter(|quantity| *quantity > Quantity::ZERO)
         });
-        wanted = wanted.zip(quantity).map(|(mut wanted, quantity)| {
-            wanted.insert(entry.key.clone(), quantity);
-            wanted
-        });
-    }
-    if entries.is_empty() {
-        return decoder.fail(node, "`reserved` must not be empty", None);
-    }
+        Some((entry.key.clone(), quantity?))
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let wanted: Option<_> = wanted.into_iter().collect();
     wanted.map(FactExpectation::Reserved)
 }
 

@@ -189,18 +189,16 @@ fn read_axis<T: Copy + PartialEq + Into<&'static str>>(
     if node.value == Value::Text("all".to_owned()) {
         return Some(members.to_vec());
     }
-    let mut values = Some(Vec::new());
+    let mut values = Vec::new();
     for item in decoder.list(node, &format!("`{axis}`"))? {
         let value = decoder.member(item, axis, members);
-        match (&mut values, value) {
-            (Some(values), Some(value)) if values.contains(&value) => {
-                let message = format!("{axis} `{}` appears twice", value.into());
-                decoder.report(item, message, Some("remove one".to_owned()));
-            }
-            (Some(values), Some(value)) => values.push(value),
-            (_, None) => values = None,
-            (None, Some(_)) => {}
+        if let Some(word) = value
+            && values.contains(&value)
+        {
+            let message = format!("{axis} `{}` appears twice", word.into());
+            decoder.report(item, message, Some("remove one".to_owned()));
         }
+        values.push(value);
     }
-    values
+    values.into_iter().collect()
 }
