@@ -157,12 +157,8 @@ impl HttpGet {
             Os::Linux => Curl::Linux,
             Os::Windows => Curl::System,
         };
-        let url = self.url();
-        let options = ["-q", "-sS", "--noproxy", "*", "-m", "20", url.as_str()];
-        Some(
-            std::iter::once(curl.on(os)?.to_owned())
-                .chain(line(options))
-                .collect(),
-        )
+        let (curl, url) = (curl.on(os)?, self.url());
+        let words = [curl, "-q", "-sS", "--noproxy", "*", "-m", "20", &url];
+        Some(line(words))
     }
 }
