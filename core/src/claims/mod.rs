@@ -8,5 +8,5 @@ mod pattern;
 pub use catalogue::{Catalogue, Claim};
 pub use claim_type::{ClaimType, Document};
 pub use id::ClaimId;
-pub(crate) use pattern::read_pattern;
 pub use pattern::Pattern;
+pub(crate) use pattern::{matches, read_pattern};

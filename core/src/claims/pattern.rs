@@ -38,6 +38,11 @@ const POINT: Part = Part {
     foreign: "/[]",
 };
 
+/// Whether the whole of a text matches, where only the wildcards are as in a pattern of names.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    Pattern(pattern.to_owned()).matches(text)
+}
+
 /// Reads a pattern; `what` names it in messages.
 pub(crate) fn read_pattern(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Pattern> {
     let text = decoder.text(node, what)?;

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::super::network::{Cni, CniMode, Vxlan};
 use super::rules::{ConfigMapRule, DaemonSetRule, Kind, Rule, Rules, Sign};
 use super::signs::{DaemonSetSign, Signs};
+use crate::claims::matches;
 use crate::text::printable;
 
 /// A product with the signs of it that were seen.
@@ -246,25 +247,6 @@ fn scalar(value: &Json) -> Option<String> {
         Json::Number(_) | Json::Bool(_) => Some(value.to_string()),
         _ => None,
     }
-}
-
-/// Whether a text matches a pattern in which `*` matches any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else {
-        return pattern == text;
-    };
-    let Some(mut text) = text.strip_prefix(head) else {
-        return false;
-    };
-    let mut parts: Vec<_> = rest.split('*').collect();
-    let tail = parts.pop().unwrap_or_default();
-    for part in parts {
-        match text.find(part) {
-            Some(at) => text = &text[at + part.len()..],
-            None => return false,
-        }
-    }
-    text.ends_with(tail)
 }
 
 #[cfg(test)]
