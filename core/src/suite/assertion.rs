@@ -231,24 +231,17 @@ fn read_state(
     });
     let expectation = expected.and_then(|expected| {
         let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
-        let alone = match expected.key.as_str() {
+        let mut pods = || fields.count(decoder, "pods");
+        let expectation = match expected.key.as_str() {
             "addressed" => Some(StateExpectation::Addressed),
             "ready-on-each-node" => Some(StateExpectation::ReadyOnEachNode),
-            _ => None,
+            "ready" => pods().map(|pods| StateExpectation::Ready { pods }),
+            "steady" => pods().map(|pods| StateExpectation::Steady { pods }),
+            "listed" => pods().map(|pods| StateExpectation::Listed { pods }),
+            _ => pods().map(|pods| StateExpectation::Endpoints { pods }),
         };
-        if alone.is_some() {
-            fields.finish(decoder);
-            return alone;
-        }
-        let pods = fields.count(decoder, "pods");
         fields.finish(decoder);
-        let pods = pods?;
-        Some(match expected.key.as_str() {
-            "ready" => StateExpectation::Ready { pods },
-            "steady" => StateExpectation::Steady { pods },
-            "listed" => StateExpectation::Listed { pods },
-            _ => StateExpectation::Endpoints { pods },
-        })
+        expectation
     });
     let of = of?;
     if (expectation == Some(StateExpectation::ReadyOnEachNode)) != of.is_on_each_node() {
