@@ -63,18 +63,15 @@ impl fmt::Display for Ending {
             Some(code) => write!(f, "exit code {code}"),
             None => f.write_str("an exit code other than 0"),
         }?;
-        let quoted = |words: &[String]| {
+        for (how, words) in [
+            ("printing", &self.prints),
+            ("complaining", &self.complains),
+            ("without", &self.lacks),
+        ] {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-            words.join(" and ")
-        };
-        if !self.prints.is_empty() {
-            write!(f, ", printing {}", quoted(&self.prints))?;
-        }
-        if !self.complains.is_empty() {
-            write!(f, ", complaining {}", quoted(&self.complains))?;
-        }
-        if !self.lacks.is_empty() {
-            write!(f, ", without {}", quoted(&self.lacks))?;
+            if !words.is_empty() {
+                write!(f, ", {how} {}", words.join(" and "))?;
+            }
         }
         Ok(())
     }
