@@ -54,7 +54,14 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
             // Silent nodes belong to no pool
             if at.pool.is_none() {
                 match needed("silent-nodes", &facts.silent_nodes) {
-                    Ok(silent) => subjects.extend(silent.iter().map(|name| silent_node(name))),
+                    // A node whose kubelet has not reported is not Ready, whatever its conditions are set to
+                    Ok(silent) => subjects.extend(silent.iter().map(|name| Subject {
+                        name: name.clone(),
+                        saw: Observed::Ready {
+                            status: None,
+                            reason: "it does not say what it runs".to_owned(),
+                        },
+                    })),
                     Err(error) => subjects.push(Subject {
                         name: String::new(),
                         saw: Observed::Untold(error.detail),
@@ -75,23 +82,9 @@ fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>
     subjects.collect()
 }
 
-/// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
-fn silent_node(name: &str) -> Subject {
-    Subject {
-        name: name.to_owned(),
-        saw: Observed::Ready {
-            status: None,
-            reason: "it does not say what it runs".to_owned(),
-        },
-    }
-}
-
 pub(super) fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
-    fact.known().map_err(|reason| unread(name, reason))
-}
-
-fn unread(name: &str, reason: &str) -> ObservationError {
-    lacks(format!("{name}: {reason}"))
+    let unread = |reason: &str| lacks(format!("{name}: {reason}"));
+    fact.known().map_err(unread)
 }
 
 /// The error of what is not known for this reason.
@@ -329,7 +322,7 @@ fn vxlan(facts: &Facts) -> Result<FactObservation> {
             vni: vxlan.vni,
             port: vxlan.port,
         })),
-        ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
+        ("flannel", None, unread @ [_, ..]) => Err(lacks(format!("cni: {}", unread.join("; ")))),
         ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => {
             Ok(not_applicable("Flannel without VXLAN"))
         }

@@ -240,11 +240,6 @@ pub(crate) fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
     })
 }
 
-/// The code of curl's last message.
-pub(crate) fn last_failure(stderr: &str) -> Option<u16> {
-    failures(stderr).last().map(|(code, _)| code)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

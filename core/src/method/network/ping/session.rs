@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use crate::command::Token;
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ExecReply, ExitStatus, PingReply};
-use crate::method::network::curl::last_failure;
+use crate::method::network::curl::failures;
 use crate::text::printable;
 
 /// Targets of one session: `cmd` takes 8,191 characters (Microsoft, command prompt line string
@@ -39,7 +39,9 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)>
     };
     let code = match ended {
         true => 0,
-        false => last_failure(&reply.stderr).map_or(1, i64::from),
+        false => failures(&reply.stderr)
+            .last()
+            .map_or(1, |(code, _)| i64::from(code)),
     };
     Ok((part(before, code), part(after, 0)))
 }
