@@ -276,18 +276,13 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
     let mut names = BTreeSet::new();
     for (node, control) in controls {
         let Some(control) = control else { continue };
-        if control.name == OWN_ASSERTION || !names.insert(&control.name) {
-            let (message, hint) = match control.name.as_str() {
-                OWN_ASSERTION => (
-                    format!("`{OWN_ASSERTION}` is the name of the case's own assertion"),
-                    None,
-                ),
-                name => (
-                    format!("control `{name}` appears twice"),
-                    Some("rename one"),
-                ),
-            };
-            decoder.report(node, message, hint.map(str::to_owned));
+        let name = &control.name;
+        if name == OWN_ASSERTION {
+            let message = format!("`{name}` is the name of the case's own assertion");
+            decoder.report(node, message, None);
+        } else if !names.insert(name) {
+            let message = format!("control `{name}` appears twice");
+            decoder.report(node, message, Some("rename one".to_owned()));
         }
         check_role(decoder, node, (test, &over.sources), control);
         if control.without.is_some() && !matches!(test, Test::Admission(_)) {
