@@ -1,6 +1,6 @@
 //! Reads the observation of a topic from the facts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::csi::{csi_drivers, volume_drivers};
 use super::image::images;
@@ -11,7 +11,7 @@ use super::seen::{
 };
 use super::topic::Topic;
 use super::version::numbers;
-use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
+use crate::facts::{CniMode, DnsEndpoint, Facts, IpFamily, Known, NodeFact, Os, WorkloadsFact};
 use crate::method::{Bound, ErrorKind, ObservationError, Result};
 use crate::text::printable;
 
@@ -394,13 +394,9 @@ pub(super) fn not_applicable(reason: &str) -> FactObservation {
 }
 
 fn families_of(cidrs: &[String]) -> String {
-    let has = |wanted: bool| cidrs.iter().any(|cidr| cidr.contains(':') == wanted);
-    match (has(false), has(true)) {
-        (true, true) => "ipv4,ipv6",
-        (false, true) => "ipv6",
-        (true | false, false) => "ipv4",
-    }
-    .to_owned()
+    let families: BTreeSet<_> = cidrs.iter().map(|cidr| IpFamily::of_written(cidr)).collect();
+    let words: Vec<_> = families.into_iter().map(IpFamily::as_str).collect();
+    words.join(",")
 }
 
 fn lacking(
