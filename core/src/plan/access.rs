@@ -205,9 +205,8 @@ impl Uses {
         for fact in &check.reads {
             needs.extend(self.of_fact(fact));
         }
-        let run = own();
+        let ready = everything(check);
         for assertion in &check.assertions {
-            let ready = everything(&run, check);
             let at = Bound {
                 ready: &ready,
                 from: assertion.from.as_ref(),
@@ -219,14 +218,11 @@ impl Uses {
                 family: check.point.family,
                 once: false,
             };
-            needs.extend(
-                self.of_assertion(&assertion.test, &at)
-                    .into_iter()
-                    .map(|access| Need {
-                        access,
-                        purpose: Purpose::Observe,
-                    }),
-            );
+            let accesses = self.of_assertion(&assertion.test, &at).into_iter();
+            needs.extend(accesses.map(|access| Need {
+                access,
+                purpose: Purpose::Observe,
+            }));
             for (fixture, _) in assertion.depends_on() {
                 // The namespaces hold every other fixture
                 for name in [fixture.name, FixtureName::NAMESPACES] {
@@ -296,8 +292,7 @@ fn own() -> ReadyFixtures {
 }
 
 /// A placeholder run in which everything that a check needs is ready.
-fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
-    let mut ready = run.clone();
+fn everything(check: &Check) -> ReadyFixtures {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let fixture = ReadyFixture {
         service: Some((address, 80)),
@@ -325,16 +320,17 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         second: None,
         second_broken: None,
     };
-    ready.nodes = vec![PoolNode {
-        name: "*".to_owned(),
-        pool: PoolName::linux(),
-        kubelet: Some(80),
-        addresses: vec![address],
-    }];
-    for (key, _) in check.depends_on() {
-        ready.fixtures.insert(key, fixture.clone());
+    let fixtures = check.depends_on().map(|(key, _)| (key, fixture.clone()));
+    ReadyFixtures {
+        nodes: vec![PoolNode {
+            name: "*".to_owned(),
+            pool: PoolName::linux(),
+            kubelet: Some(80),
+            addresses: vec![address],
+        }],
+        fixtures: fixtures.collect(),
+        ..own()
     }
-    ready
 }
 
 #[cfg(test)]
