@@ -256,15 +256,11 @@ impl Facts {
                 runtimes: BTreeSet::new(),
                 handlers: None,
             });
-            let among = match node {
-                NodeFact { usable: false, .. } => &mut pool.unusable,
-                NodeFact {
-                    excluded: Some(_), ..
-                } => &mut pool.excluded,
-                NodeFact {
-                    spared: Some(_), ..
-                } => &mut pool.spared,
-                _ => &mut pool.nodes,
+            let among = match (node.usable, &node.excluded, &node.spared) {
+                (false, _, _) => &mut pool.unusable,
+                (true, Some(_), _) => &mut pool.excluded,
+                (true, None, Some(_)) => &mut pool.spared,
+                (true, None, None) => &mut pool.nodes,
             };
             among.push(node.name.clone());
             facts.insert(&node.name, node);
