@@ -12,8 +12,7 @@ pub struct Pattern(String);
 
 // What a pattern must be
 const LENGTH: &str = "a pattern has 1 to 200 characters";
-const CHARACTERS: &str =
-    "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`";
+const CHARACTERS: &str = "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`";
 const BRACKET: &str =
     "the bracket of a pattern has a claim's id or a wildcard before it, and nothing after it";
 

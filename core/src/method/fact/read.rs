@@ -394,7 +394,10 @@ pub(super) fn not_applicable(reason: &str) -> FactObservation {
 }
 
 fn families_of(cidrs: &[String]) -> String {
-    let families: BTreeSet<_> = cidrs.iter().map(|cidr| IpFamily::of_written(cidr)).collect();
+    let families: BTreeSet<_> = cidrs
+        .iter()
+        .map(|cidr| IpFamily::of_written(cidr))
+        .collect();
     let words: Vec<_> = families.into_iter().map(IpFamily::as_str).collect();
     words.join(",")
 }
