@@ -82,7 +82,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Images(args) => commands::images::run(args, screen).await,
         Command::Prepull(args) => Box::pin(commands::prepull::run(args, screen)).await,
         Command::Preflight(args) => commands::preflight::run(args, screen).await,
-        Command::List(args) => commands::list::run(&args, screen),
+        Command::List(args) => commands::list::run(args, screen),
         Command::Explain(args) => commands::explain::run(&args, screen),
         Command::Cleanup(args) => commands::cleanup::run(args, screen).await,
         Command::Report(args) => commands::report::run(&args, screen),

@@ -7,7 +7,7 @@ use winconform_core::document::{Diagnostic, Diagnostics, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
-use super::args::{DisruptArgs, OnClusterArgs, SelectArgs};
+use super::args::ChecksArgs;
 use super::error::CliError;
 use super::suites;
 
@@ -21,30 +21,12 @@ pub(crate) struct Settings {
     pub(crate) selection: Selection,
 }
 
-/// Reads the suites, the config file and the selection.
-pub(crate) fn read(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
-    let mut settings = load(args.config.as_deref(), &args.select, &suites)?;
-    settings.config.disrupt = disrupted(&args.disrupt);
-    Ok((suites, settings))
-}
-
-/// The node that may boot.
-pub(crate) fn disrupted(args: &DisruptArgs) -> Option<Placed<String>> {
-    let node = args.yes_disrupt.clone()?;
-    Some(Placed::by_argument(node, "--yes-disrupt"))
-}
-
-/// Reads the config file and the arguments, and reports all their problems together.
-pub(crate) fn load(
-    config: Option<&Path>,
-    select: &SelectArgs,
-    suites: &Suites,
-) -> Result<Settings, CliError> {
+/// Reads the suites, and the config file and the arguments, and reports all problems of these together.
+pub(crate) fn read(args: &ChecksArgs) -> Result<(Suites, Settings), CliError> {
     let mut problems = Vec::new();
-    let settings = collect(config, select, suites, &mut problems)?;
+    let read = collect(args, &mut problems)?;
     check(problems)?;
-    Ok(settings)
+    Ok(read)
 }
 
 /// Reports the problems of settings and arguments, if there are any.
@@ -53,38 +35,39 @@ pub(crate) fn check(problems: Vec<Diagnostic>) -> Result<(), CliError> {
     Diagnostics::check(problems).map_err(|problems| CliError::Invalid(what, problems))
 }
 
-/// The same, with the problems added to others.
+/// Like [`read`], but adds the problems to others.
 pub(crate) fn collect(
-    config: Option<&Path>,
-    select: &SelectArgs,
-    suites: &Suites,
+    args: &ChecksArgs,
     problems: &mut Vec<Diagnostic>,
-) -> Result<Settings, CliError> {
-    let config = match config {
+) -> Result<(Suites, Settings), CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let mut config = match &args.config {
         None => Config::default(),
         Some(path) => {
             let text = read_bounded(path, "configuration", LARGEST)?;
             let file = path.display().to_string();
             let config = config::read(&file, &text, problems);
-            check_waivers(&config.waivers, suites, problems);
+            check_waivers(&config.waivers, &suites, problems);
             config
         }
     };
+    let node = args.yes_disrupt.clone();
+    config.disrupt = node.map(|node| Placed::by_argument(node, "--yes-disrupt"));
     let before = problems.len();
-    let mut selection = Selection::read(&config.select, suites, problems);
-    if !select.select.is_empty() {
-        let given = select.select.iter().cloned();
+    let mut selection = Selection::read(&config.select, &suites, problems);
+    if !args.select.select.is_empty() {
+        let given = args.select.select.iter().cloned();
         let given = given.map(|expression| Placed::by_argument(expression, "--select"));
-        selection = Selection::read(&given.collect::<Vec<_>>(), suites, problems);
+        selection = Selection::read(&given.collect::<Vec<_>>(), &suites, problems);
     }
     // What a selection with mistakes would pull is unknown
     if let Some(problem) = &config.public
         && problems.len() == before
-        && selection.may_pull(suites)
+        && selection.may_pull(&suites)
     {
         problems.push(problem.clone());
     }
-    Ok(Settings { config, selection })
+    Ok((suites, Settings { config, selection }))
 }
 
 /// The text of a file of at most `most` bytes.

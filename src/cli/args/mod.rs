@@ -102,7 +102,7 @@ pub(crate) struct ProtectedArgs {
 }
 
 /// Which suites.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct SuitesArgs {
     /// A folder of suites in place of the built-in ones
     #[arg(long, value_name = "DIR")]
@@ -110,7 +110,7 @@ pub(crate) struct SuitesArgs {
 }
 
 /// What is checked.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct SelectArgs {
     /// Use only the checks that EXPR selects; may be repeated. EXPR is an id or pattern
     /// (`net.*[pool=windows-2022*`), area=net, type=rejection, pool=windows-2022, node=2,
@@ -125,19 +125,19 @@ pub(crate) struct OnClusterArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
+    pub(crate) checks: ChecksArgs,
+}
+
+/// Which checks, and with which settings.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ChecksArgs {
+    #[command(flatten)]
     pub(crate) suites: SuitesArgs,
     /// A config file (see `winconform config example`); --select takes the place of its `select`
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    #[command(flatten)]
-    pub(crate) disrupt: DisruptArgs,
-}
-
-/// What may be disrupted.
-#[derive(Args, Debug)]
-pub(crate) struct DisruptArgs {
     /// Have this Windows node boot after all other checks, to see whether pods on it work again; whatever runs there
     /// ends. The config file has to allow it, too (`allow: [disruption]`)
     #[arg(long, value_name = "NODE")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hybrid_sim::{TimedFault, UnknownFault};
 
-use super::{DisruptArgs, ReportFormArgs, SelectArgs, SuitesArgs};
+use super::{ChecksArgs, ReportFormArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
@@ -51,14 +51,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub(crate) kubeconfig: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) suites: SuitesArgs,
-    /// A config file (see `winconform config example`); --select takes the place of its `select`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) select: SelectArgs,
-    #[command(flatten)]
-    pub(crate) disrupt: DisruptArgs,
+    pub(crate) checks: ChecksArgs,
     /// Run every check N times, as `run --repeat` does
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "yes_disrupt", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,

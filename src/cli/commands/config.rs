@@ -6,25 +6,28 @@ use winconform_core::config::{EXAMPLE, schema};
 use winconform_core::text::printable;
 use winconform_core::verdict::has_expired;
 
-use crate::cli::args::{ConfigCheckArgs, ConfigCommand, SelectArgs};
+use crate::cli::args::{ChecksArgs, ConfigCheckArgs, ConfigCommand};
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
-use crate::cli::{settings, suites};
+use crate::cli::settings;
 
 pub(crate) fn run(command: ConfigCommand, screen: &Screen) -> Result<u8, CliError> {
     match command {
         ConfigCommand::Example => screen.say(EXAMPLE),
         ConfigCommand::Schema => screen.say(&schema()),
-        ConfigCommand::Check(args) => check(&args, screen)?,
+        ConfigCommand::Check(args) => check(args, screen)?,
     }
     Ok(0)
 }
 
-fn check(args: &ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
+fn check(args: ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
     let shown = printable(&args.file.display().to_string());
-    let select = SelectArgs { select: Vec::new() };
-    let settings = settings::load(Some(&args.file), &select, &suites)?;
+    let checks = ChecksArgs {
+        suites: args.suites,
+        config: Some(args.file),
+        ..ChecksArgs::default()
+    };
+    let (_, settings) = settings::read(&checks)?;
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     for placed in &settings.config.waivers {
         if has_expired(&placed.value, today) {

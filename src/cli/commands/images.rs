@@ -16,7 +16,7 @@ use crate::engine::{image_platforms, plan_of};
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, settings) = settings::read(&args.on)?;
+    let (suites, settings) = settings::read(&args.on.checks)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let table = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)

@@ -8,7 +8,7 @@ use crate::cli::settings;
 use crate::engine::survey;
 
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, settings) = settings::read(&args.on)?;
+    let (suites, settings) = settings::read(&args.on.checks)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let report = survey(&cluster, &suites, &settings.config, &settings.selection)
         .await

@@ -19,7 +19,7 @@ use crate::cluster::LEASE_NAME;
 use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, settings) = settings::read(&args.on)?;
+    let (suites, settings) = settings::read(&args.on.checks)?;
     let cleanup = Cleanup::for_cluster(&args.on.cluster);
     let whose = (&args.on.cluster, &args.protected);
     let cluster = connected_to_change(whose, &settings.config, screen).await?;

@@ -42,7 +42,7 @@ pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliErr
 }
 
 async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, mut settings) = settings::read(&args.on)?;
+    let (suites, mut settings) = settings::read(&args.on.checks)?;
     if let Some(record) = &args.rerun_failed {
         settings.selection = failed(record, args.out.as_deref(), &settings.config)?;
     }

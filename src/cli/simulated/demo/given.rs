@@ -9,7 +9,6 @@ use crate::cli::args::DemoArgs;
 use crate::cli::error::CliError;
 use crate::cli::settings::{self, Settings};
 use crate::cli::simulated::topology;
-use crate::cli::suites;
 
 /// The valid arguments of a demo.
 pub(crate) struct Given {
@@ -21,11 +20,8 @@ pub(crate) struct Given {
 }
 
 pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
     let mut problems = Vec::new();
-    let config = args.config.as_deref();
-    let mut settings = settings::collect(config, &args.select, &suites, &mut problems)?;
-    settings.config.disrupt = settings::disrupted(&args.disrupt);
+    let (suites, settings) = settings::collect(&args.checks, &mut problems)?;
     let before = problems.len();
     let mut topology = topology::look(&args.topology, &mut problems)?;
     let valid = problems.len() == before;
