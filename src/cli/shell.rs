@@ -13,29 +13,19 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// A command that removes what a run may have left in its cluster; holds the options for the cluster.
-#[derive(Debug)]
-pub(crate) struct Cleanup(String);
-
-impl Cleanup {
-    /// For this cluster: without its kubeconfig the command would search another cluster for the run.
-    pub(crate) fn for_cluster(cluster: &ClusterArgs) -> Self {
-        let mut options = String::new();
-        let kubeconfig = cluster.kubeconfig.as_ref();
-        let kubeconfig = kubeconfig.map(|path| path.display().to_string());
-        let context = cluster.context.clone();
-        for (name, value) in [("kubeconfig", kubeconfig), ("context", context)] {
-            if let Some(value) = value {
-                options.push_str(&format!(" --{name} {}", quoted(&value)));
-            }
+/// The command that removes what a run may have left in this cluster: without its kubeconfig the command would
+/// search another cluster for the run.
+pub(crate) fn cleanup(cluster: &ClusterArgs, run: &str) -> String {
+    let mut command = format!("winconform cleanup --run {}", quoted(run));
+    let kubeconfig = cluster.kubeconfig.as_ref();
+    let kubeconfig = kubeconfig.map(|path| path.display().to_string());
+    let context = cluster.context.clone();
+    for (name, value) in [("kubeconfig", kubeconfig), ("context", context)] {
+        if let Some(value) = value {
+            command.push_str(&format!(" --{name} {}", quoted(&value)));
         }
-        Self(options)
     }
-
-    /// The command for a run.
-    pub(crate) fn command(&self, run: &str) -> String {
-        format!("winconform cleanup --run {}{}", quoted(run), self.0)
-    }
+    command
 }
 
 #[cfg(test)]
@@ -48,9 +38,9 @@ mod tests {
             kubeconfig: Some(kubeconfig.into()),
             context: context.map(str::to_owned),
         };
-        let plain = Cleanup::for_cluster(&cluster("a/config", None)).command("r1");
+        let plain = cleanup(&cluster("a/config", None), "r1");
         assert_eq!(plain, "winconform cleanup --run r1 --kubeconfig a/config");
-        let odd = Cleanup::for_cluster(&cluster("it's; here", Some("$(id)"))).command("r 1");
+        let odd = cleanup(&cluster("it's; here", Some("$(id)")), "r 1");
         assert_eq!(
             odd,
             r"winconform cleanup --run 'r 1' --kubeconfig 'it'\''s; here' --context '$(id)'"

@@ -14,13 +14,12 @@ use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
-use crate::cli::shell::Cleanup;
+use crate::cli::shell::cleanup;
 use crate::cluster::LEASE_NAME;
 use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::read(&args.on.checks)?;
-    let cleanup = Cleanup::for_cluster(&args.on.cluster);
     let whose = (&args.on.cluster, &args.protected);
     let cluster = connected_to_change(whose, &settings.config, screen).await?;
     let images = &settings.config.images;
@@ -72,7 +71,7 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         _ => {
             let why = done.torn_down.errors.iter();
             let why: Vec<_> = why.map(|why| printable(&redact(why))).collect();
-            let command = cleanup.command(&options.run);
+            let command = cleanup(&args.on.cluster, &options.run);
             screen.say(&format!(
                 "something may be left: {}\nTo remove it:\n  {command}\n",
                 why.join("; ")

@@ -13,14 +13,14 @@ use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
 use winconform_core::verdict::{Reason, Verdict};
 
-use crate::cli::args::{Ci, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
+use crate::cli::args::{Ci, ClusterArgs, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::diff::baseline;
 use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
 use crate::cli::progress::Progress;
 use crate::cli::screen::Screen;
-use crate::cli::shell::Cleanup;
+use crate::cli::shell::cleanup;
 use crate::cli::{out, settings};
 use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
@@ -50,7 +50,6 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let resume = args.resume.as_deref().map(out::record_at);
     let earlier = resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
-    let cleanup = Cleanup::for_cluster(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let whose = (&args.on.cluster, &args.protected);
     let cluster = connected_to_change(whose, &settings.config, screen).await;
@@ -76,7 +75,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     };
     for (run, objects) in remains(&cluster.api).await {
         let (run, objects) = (printable(&run), counted(objects, "object"));
-        let command = cleanup.command(&run);
+        let command = cleanup(&args.on.cluster, &run);
         screen.complain(&format!(
             "warning: run {run} left {objects} here, or is under way; to remove them: {command}\n"
         ));
@@ -105,13 +104,14 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
             true => "What the run created is left, as was asked for.",
             false => "Something may be left.",
         };
-        let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
+        let command = cleanup(&args.on.cluster, &options.run);
+        let context = printable(&cluster.context);
         screen.complain(&format!(
             "{what} To remove it:\n  {command}\n(of context `{context}`)\n"
         ));
     }
     if let Some(earlier) = &earlier {
-        tell_of_remains(earlier, &cleanup, screen);
+        tell_of_remains(earlier, &args.on.cluster, screen);
     }
     Ok(finished?.exit.code())
 }
@@ -238,12 +238,12 @@ fn withdraw(folder: &Path, screen: &Screen) {
 }
 
 /// Says what the earlier run may have left in the cluster, which this one does not touch.
-fn tell_of_remains(earlier: &RunView, cleanup: &Cleanup, screen: &Screen) {
+fn tell_of_remains(earlier: &RunView, cluster: &ClusterArgs, screen: &Screen) {
     let left = earlier.left();
     if !left.is_empty() {
         let run = printable(&earlier.started.run);
         let left = counted(left.len(), "object");
-        let command = cleanup.command(&earlier.started.run);
+        let command = cleanup(cluster, &earlier.started.run);
         screen.complain(&format!(
             "Run {run}, which this run resumed, may have left the {left} that it created, and their pods. To remove \
              them:\n  {command}\n"
