@@ -108,28 +108,14 @@ pub(super) fn is_ours(path: &Path) -> bool {
     }
 }
 
-/// The result of removing an earlier run's reports.
-pub(crate) struct Withdrawn {
-    /// Whether any were removed.
-    pub(crate) removed: bool,
-    /// The reports that could not be removed, and why.
-    pub(crate) left: Vec<(PathBuf, io::Error)>,
-}
-
-/// Removes an earlier run's reports, but not its record, from the folder of a run that has none.
-pub(crate) fn withdraw(folder: &Path) -> Withdrawn {
-    let mut withdrawn = Withdrawn {
-        removed: false,
-        left: Vec::new(),
+/// Removes an earlier run's reports, but not its record, from the folder of a run that has none; returns each
+/// with the result.
+pub(crate) fn withdraw(folder: &Path) -> Vec<(PathBuf, io::Result<()>)> {
+    let remove = |report: PathBuf| {
+        let removed = std::fs::remove_file(&report);
+        (report, removed)
     };
-    for report in reports(folder) {
-        match std::fs::remove_file(&report) {
-            Ok(()) => withdrawn.removed = true,
-            Err(error) if is_absent(&error) => {}
-            Err(error) => withdrawn.left.push((report, error)),
-        }
-    }
-    withdrawn
+    reports(folder).into_iter().map(remove).collect()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -187,8 +173,7 @@ mod tests {
     #[test]
     fn reports_that_cannot_be_removed_are_told_of() {
         let folder = tempfile::tempdir().expect("a folder");
-        let withdrawn = withdraw(folder.path());
-        assert!(!withdrawn.removed && withdrawn.left.is_empty());
+        assert!(withdraw(folder.path()).is_empty());
         let junit = folder.path().join("junit.xml");
         std::fs::create_dir(&junit).expect("made");
         let ours = r#"{"observed-from": []}"#;
@@ -196,9 +181,10 @@ mod tests {
         for name in [PAGE, METADATA, METRICS] {
             std::fs::write(folder.path().join(name), "somebody's").expect("written");
         }
-        let withdrawn = withdraw(folder.path());
-        let left: Vec<_> = withdrawn.left.into_iter().map(|(path, _)| path).collect();
-        assert!(withdrawn.removed && left == [junit]);
+        let withdrawn = withdraw(folder.path()).into_iter();
+        let withdrawn: Vec<_> = withdrawn.map(|(path, it)| (path, it.is_ok())).collect();
+        let report = folder.path().join(REPORT);
+        assert_eq!(withdrawn, [(junit, false), (report, true)]);
         let stays = [PAGE, METADATA, METRICS].map(|name| folder.path().join(name).exists());
         assert_eq!(stays, [true; 3]);
     }

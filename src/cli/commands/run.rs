@@ -222,18 +222,20 @@ fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError 
 /// Removes an earlier run's reports, and says so.
 fn withdraw(folder: &Path, screen: &Screen) {
     let withdrawn = out::withdraw(folder);
-    if withdrawn.removed {
+    if withdrawn.iter().any(|(_, removed)| removed.is_ok()) {
         let folder = printable(&folder.display().to_string());
         screen.complain(&format!(
             "The reports of an earlier run are removed from `{folder}`; its record stays, from which \
              `winconform report` makes them again.\n"
         ));
     }
-    for (report, why) in withdrawn.left {
-        let report = printable(&report.display().to_string());
-        screen.complain(&format!(
-            "`{report}` is of an earlier run, and could not be removed: {why}\n"
-        ));
+    for (report, removed) in withdrawn {
+        if let Err(why) = removed {
+            let report = printable(&report.display().to_string());
+            screen.complain(&format!(
+                "`{report}` is of an earlier run, and could not be removed: {why}\n"
+            ));
+        }
     }
 }
 
