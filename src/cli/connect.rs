@@ -21,8 +21,7 @@ pub(crate) async fn connected(
         context: args.context.clone(),
         kubeconfig: args.kubeconfig.clone(),
     };
-    let cluster = connect(&options, config.durations.clone(), config.limits.clone()).await;
-    let cluster = cluster.map_err(CliError::Connect)?;
+    let cluster = connect(&options, config.durations.clone(), config.limits.clone()).await?;
     if cluster.unverified {
         screen.complain(&format!("warning: {UNVERIFIED}\n"));
     }

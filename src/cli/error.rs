@@ -35,13 +35,13 @@ pub(crate) enum CliError {
     #[error("understand the record `{}`", path.display())]
     Record { path: PathBuf, source: RecordError },
     #[error("connect to the cluster")]
-    Connect(#[source] ConnectError),
+    Connect(#[from] ConnectError),
     #[error("{0}")]
     Guarded(Guarded),
     #[error(transparent)]
-    Run(RunError),
+    Run(#[from] RunError),
     #[error(transparent)]
-    Cleanup(CleanupError),
+    Cleanup(#[from] CleanupError),
     #[error("make the report")]
     Report(#[source] ReportError),
     #[cfg(feature = "demo")]

@@ -21,8 +21,7 @@ pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
             screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
         }
     };
-    let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, progress).await;
-    let removed = removed.map_err(CliError::Cleanup)?;
+    let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, progress).await?;
     for object in &removed.removed {
         screen.say(&format!("removed {object}\n"));
     }

@@ -19,9 +19,8 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
     let (suites, settings) = settings::read(&args.on.checks)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let table = &settings.config.images;
-    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
-        .await
-        .map_err(CliError::Run)?;
+    let (facts, selected) =
+        plan_of(&cluster, &suites, &settings.config, &settings.selection).await?;
     let pulled = pulls(&selected.plan, &facts, table);
     let offers = image_platforms(cluster.api.env(), LIMIT, &pulled, &facts.pools()).await;
     match args.format {

@@ -14,9 +14,8 @@ use crate::engine::{cost, plan_of};
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::read(&args.on.checks)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
-    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
-        .await
-        .map_err(CliError::Run)?;
+    let (facts, selected) =
+        plan_of(&cluster, &suites, &settings.config, &settings.selection).await?;
     let costs = cost(&selected.plan, &facts, &settings.config, false);
     match args.format {
         Format::Text => {

@@ -10,9 +10,7 @@ use crate::engine::survey;
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::read(&args.on.checks)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
-    let report = survey(&cluster, &suites, &settings.config, &settings.selection)
-        .await
-        .map_err(CliError::Run)?;
+    let report = survey(&cluster, &suites, &settings.config, &settings.selection).await?;
     match args.format {
         Format::Text => screen.say(&report.text(screen.width())),
         Format::Json => screen.say(&report.json()),

@@ -23,9 +23,8 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let whose = (&args.on.cluster, &args.protected);
     let cluster = connected_to_change(whose, &settings.config, screen).await?;
     let images = &settings.config.images;
-    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
-        .await
-        .map_err(CliError::Run)?;
+    let (facts, selected) =
+        plan_of(&cluster, &suites, &settings.config, &settings.selection).await?;
     let wanted = pulls(&selected.plan, &facts, images);
     if wanted.is_empty() {
         screen.say("Nothing is pulled.\n");
@@ -57,9 +56,7 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         screen.say(&line(pull, (*count, *of), outcome));
     };
     let pools = facts.pools();
-    let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell)
-        .await
-        .map_err(CliError::Run)?;
+    let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell).await?;
     let left = done.torn_down.left.len() + done.torn_down.errors.len();
     if let Some(EndedBy::Lease(why)) = &done.ended_by {
         screen.say(&format!("ended early by {}\n", printable(why)));
