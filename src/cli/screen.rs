@@ -24,6 +24,10 @@ pub(crate) struct Screen {
     draws: bool,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "only whoever was given the screen prints"
+)]
 impl Screen {
     pub(crate) fn new() -> Self {
         // https://no-color.org
@@ -93,10 +97,6 @@ impl Screen {
         self.print(&harmless(text));
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "only whoever was given the screen prints"
-    )]
     fn print(&self, text: &str) {
         let mut out = std::io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -119,10 +119,6 @@ impl Screen {
     }
 
     /// Prints commands to the system of continuous integration that reads this, a line each.
-    #[expect(
-        clippy::unused_self,
-        reason = "only whoever was given the screen prints"
-    )]
     pub(crate) fn command(&self, lines: &[String]) {
         let mut err = std::io::stderr().lock();
         for line in lines {
@@ -131,10 +127,6 @@ impl Screen {
     }
 
     /// Prints progress, warnings and errors.
-    #[expect(
-        clippy::unused_self,
-        reason = "only whoever was given the screen prints"
-    )]
     pub(crate) fn complain(&self, text: &str) {
         let (text, mut err) = (harmless(text), std::io::stderr().lock());
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
