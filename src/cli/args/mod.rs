@@ -174,7 +174,7 @@ pub(crate) enum ReportFormat {
 }
 
 /// The report on standard output.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Debug)]
 pub(crate) struct ReportFormArgs {
     /// The form of the report on standard output
     #[arg(long, value_enum, default_value = "text")]

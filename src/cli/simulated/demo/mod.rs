@@ -18,7 +18,7 @@ use winconform_core::record::{Exit, SIMULATED};
 use winconform_core::suite::Suites;
 use winconform_core::text::{counted, printable};
 
-use crate::cli::args::{DemoArgs, Pace, ReportFormArgs};
+use crate::cli::args::{DemoArgs, Pace};
 use crate::cli::commands::diff::baseline;
 use crate::cli::commands::run::{begun, count_signals, reported};
 use crate::cli::error::CliError;
@@ -47,7 +47,7 @@ pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     }
 }
 
-pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
+pub(crate) async fn run(mut args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
         screen.say(&simulate::catalogue(screen.width()));
         return Ok(0);
@@ -60,6 +60,9 @@ pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     if let Some(port) = args.serve {
         return Box::pin(serve::run(port, args.kubeconfig, given, screen)).await;
     }
+    let ci = args.shown.ci.system();
+    args.shown.ci = ci;
+    args.out = args.out.or_else(|| ci.folder());
     Box::pin(in_memory(&args, given, screen)).await
 }
 
@@ -173,22 +176,11 @@ async fn checked(
     options: &RunOptions,
     (screen, signals): (&Screen, watch::Receiver<u32>),
 ) -> Result<u8, CliError> {
-    let shown = ReportFormArgs {
-        ci: args.shown.ci.system(),
-        ..args.shown.clone()
-    };
-    let baseline = baseline(&shown)?;
-    let out = args.out.clone().or_else(|| shown.ci.folder());
-    let out = out.as_deref();
+    let (shown, out) = (&args.shown, args.out.as_deref());
+    let baseline = baseline(shown)?;
     let record = out.map(out::prepare).transpose()?;
-    let (progress, journal) = begun(
-        cluster,
-        out,
-        record.as_deref(),
-        args.shown.detail(),
-        *screen,
-    )?;
+    let (progress, journal) = begun(cluster, out, record.as_deref(), shown.detail(), *screen)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     drop(progress);
-    reported(&journal, finished, out, (&shown, baseline), screen).map(|end| end.exit.code())
+    reported(&journal, finished, out, (shown, baseline), screen).map(|end| end.exit.code())
 }
