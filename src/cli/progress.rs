@@ -141,10 +141,6 @@ fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if locked(shown).over {
-            drawn.finish_and_clear();
-            for line in to_write.try_iter() {
-                screen.complain(&line);
-            }
             break;
         }
         if last.is_none_or(|last| last.elapsed() >= DRAWN) {
@@ -155,4 +151,5 @@ fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
         }
     }
     drawn.finish_and_clear();
+    to_write.try_iter().for_each(|line| screen.complain(&line));
 }
