@@ -34,7 +34,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     let cluster = connected(&whose, &Config::default(), screen).await;
     let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
     warnings::show(*screen);
-    let Signals { halt, cut } = on_signals()?;
+    let [halt, cut] = on_signals()?;
     let join_options = JoinOptions {
         topology,
         faults: args.faults.into_iter().collect(),
@@ -109,19 +109,12 @@ fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
     )
 }
 
-/// The signals that the process has received.
-pub(crate) struct Signals {
-    /// Cancelled by the first signal.
-    pub(crate) halt: CancellationToken,
-    /// Cancelled by the second, after which the process waits for nothing.
-    pub(crate) cut: CancellationToken,
-}
-
-/// Listens for signals from now on.
-pub(crate) fn on_signals() -> Result<Signals, CliError> {
+/// Listens for signals from now on. The first cancels one token; the second cancels the other, after which the
+/// process waits for nothing.
+pub(crate) fn on_signals() -> Result<[CancellationToken; 2], CliError> {
     let mut signals = count_signals().map_err(CliError::Signals)?;
-    let (halt, cut) = (CancellationToken::new(), CancellationToken::new());
-    let inner = [halt.clone(), cut.clone()];
+    let tokens = [CancellationToken::new(), CancellationToken::new()];
+    let inner = tokens.clone();
     tokio::spawn(async move {
         for token in inner {
             // Signals that come together count as one
@@ -131,7 +124,7 @@ pub(crate) fn on_signals() -> Result<Signals, CliError> {
             token.cancel();
         }
     });
-    Ok(Signals { halt, cut })
+    Ok(tokens)
 }
 
 /// Joins the nodes and waits for the signal. Returns the nodes, or `None` if the signal came before all had

@@ -12,7 +12,7 @@ use super::kubeconfig::Kubeconfig;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::shell::quoted;
-use crate::cli::simulated::simulate::{Signals, on_signals};
+use crate::cli::simulated::simulate::on_signals;
 use crate::cli::simulated::warnings;
 
 /// Serves until a signal comes; a second one ends it without waiting.
@@ -23,7 +23,7 @@ pub(crate) async fn run(
     screen: &Screen,
 ) -> Result<u8, CliError> {
     warnings::show(*screen);
-    let Signals { halt, cut } = on_signals()?;
+    let [halt, cut] = on_signals()?;
     let version = given.server.version.clone();
     let server =
         Server::start(&given.server).map_err(|error| CliError::Usage(error.to_string()))?;
