@@ -87,10 +87,12 @@ pub(crate) fn reports(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a file is named as one of our reports and says so itself; others have files of such names, too.
 pub(super) fn is_ours(path: &Path) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
     let name = path.file_name().and_then(|name| name.to_str());
     let text = match std::fs::read(path) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
-        Err(error) => return !is_absent(&error) && name != Some(METADATA),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return false,
+        Err(_) => return name != Some(METADATA),
     };
     let json = |key: &str| {
         let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
@@ -116,11 +118,6 @@ pub(crate) fn withdraw(folder: &Path) -> Vec<(PathBuf, io::Result<()>)> {
         (report, removed)
     };
     reports(folder).into_iter().map(remove).collect()
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Whether a record is in the folder.
