@@ -30,14 +30,13 @@ pub(crate) struct Screen {
 )]
 impl Screen {
     pub(crate) fn new() -> Self {
-        // https://no-color.org
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
-        let colour = wanted && able && std::io::stdout().is_terminal();
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
+        // https://no-color.org
+        let colour = !is_set("NO_COLOR") && able && std::io::stdout().is_terminal();
         let is_log = is_set("CI") || Ci::Auto.system() != Ci::None;
-        // Without TERM a terminal of Unix is taken for one that cannot erase
-        let erases = able && (cfg!(windows) || is_set("TERM"));
+        // A terminal without TERM is taken for one that cannot erase
+        let erases = able && is_set("TERM");
         let set = std::env::var("COLUMNS").ok();
         let columns = set.and_then(|text| text.parse().ok()).or_else(|| {
             let (Width(columns), _) = terminal_size()?;
