@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     };
     let runtime = match &cli.command {
         #[cfg(feature = "demo")]
-        Command::Demo(args) => simulated::demo::runtime(args),
+        Command::Demo(args) if args.serve.is_none() => simulated::demo::runtime(args.pace),
         _ => tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build(),

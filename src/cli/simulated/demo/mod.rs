@@ -37,13 +37,12 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// How long the cluster's own pods may take to run, since a fault may prevent it.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// Builds the runtime. In memory all tasks run on one thread, whose clock advances when all of them wait,
-/// unless the pace is that of real time.
-pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
-    match (args.serve, args.pace) {
-        (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
-        (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => simulated_runtime().enable_io().build(),
+/// Builds the runtime of a run in memory. All tasks run on one thread, whose clock advances when all of them
+/// wait, unless the pace is that of real time.
+pub(crate) fn runtime(pace: Pace) -> io::Result<Runtime> {
+    match pace {
+        Pace::Real => Builder::new_current_thread().enable_all().build(),
+        Pace::Fast => simulated_runtime().enable_io().build(),
     }
 }
 
