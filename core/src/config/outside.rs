@@ -6,25 +6,32 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 
 use super::read::read_object_name;
-use super::written::{WrittenOutside, WrittenTarget};
+use super::written::WrittenTarget;
 use crate::document::{Decoder, Fields, Node};
 
-/// What lies outside the cluster.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// What lies outside the cluster: how a run observes from there, and what pods should reach there.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Outside {
-    /// Whether the machine that runs this is to reach the nodes' addresses.
+    /// Whether the machine that runs winconform should reach the nodes' addresses; only then a run observes `NodePorts` from there. `false` unless set.
+    #[schemars(with = "Option<bool>")]
     pub reaches_nodes: bool,
-    /// The HTTP proxy by which it reaches them; directly without one.
+    /// The HTTP proxy through which it reaches them, such as `http://192.0.2.1:3128`; none unless set.
+    #[schemars(with = "Option<String>")]
     pub proxy: Option<Target>,
-    /// Whether a run creates Services of type LoadBalancer, whose addresses may be public.
+    /// Whether a run creates a Service of type `LoadBalancer` for each Windows pool. These Services have the annotations that keep the address internal in the clouds that know one; elsewhere it may be public. `false` unless set.
+    #[schemars(with = "Option<bool>")]
     pub load_balancers: bool,
-    /// Whether a run requests the address at which clouds serve a machine's metadata.
+    /// Whether a run requests the address at which clouds serve a machine's metadata, 169.254.169.254, from Windows pods and nodes; security tools may report that. `false` unless set.
+    #[schemars(with = "Option<bool>")]
     pub metadata: bool,
-    /// What pods are to reach by name.
+    /// Web servers that Windows pods should reach by name; Microsoft's page for connection tests unless set.
+    #[schemars(with = "Option<Vec<WrittenTarget>>")]
     pub names: Vec<Target>,
-    /// What pods are to reach by address.
+    /// Web servers that Windows pods should reach by address; Cloudflare's 1.1.1.1 unless set.
+    #[schemars(with = "Option<Vec<WrittenTarget>>")]
     pub addresses: Vec<Target>,
-    /// What Windows pods are to write to as the account of a credential spec; nothing unless set.
+    /// A folder that a server of SMB shares, to which Windows pods should write as the account of a credential spec; none unless set.
     pub share: Option<Share>,
 }
 
@@ -134,46 +141,31 @@ impl fmt::Display for Target {
     }
 }
 
-/// The defaults with what the file sets.
-pub(super) fn valid(written: WrittenOutside) -> Outside {
-    let without = Outside::default();
-    let targets = |written: Vec<WrittenTarget>| {
-        let target = |WrittenTarget { url, says }| Target { says, ..url };
-        written.into_iter().map(target).collect()
-    };
-    Outside {
-        reaches_nodes: written.reaches_nodes.unwrap_or(without.reaches_nodes),
-        proxy: written.proxy,
-        load_balancers: written.load_balancers.unwrap_or(without.load_balancers),
-        metadata: written.metadata.unwrap_or(without.metadata),
-        names: written.names.map_or(without.names, targets),
-        addresses: written.addresses.map_or(without.addresses, targets),
-        share: written.share,
-    }
-}
-
-/// Reads the section.
-pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOutside> {
+/// Reads what lies outside; what is not set is as without.
+pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<Outside> {
     let mut fields = decoder.fields(node, "`outside`")?;
-    let written = WrittenOutside {
-        reaches_nodes: fields.set(decoder, "reaches-nodes", |decoder, node| {
-            decoder.flag(node, "`reaches-nodes`")
-        }),
+    let without = Outside::default();
+    let outside = Outside {
+        reaches_nodes: read_flag(decoder, &mut fields, "reaches-nodes"),
         proxy: fields.set(decoder, "proxy", |decoder, node| {
             read_url(decoder, node, "`proxy`")
         }),
-        load_balancers: fields.set(decoder, "load-balancers", |decoder, node| {
-            decoder.flag(node, "`load-balancers`")
-        }),
-        metadata: fields.set(decoder, "metadata", |decoder, node| {
-            decoder.flag(node, "`metadata`")
-        }),
-        names: read_targets(decoder, &mut fields, "names"),
-        addresses: read_targets(decoder, &mut fields, "addresses"),
+        load_balancers: read_flag(decoder, &mut fields, "load-balancers"),
+        metadata: read_flag(decoder, &mut fields, "metadata"),
+        names: read_targets(decoder, &mut fields, "names").unwrap_or(without.names),
+        addresses: read_targets(decoder, &mut fields, "addresses").unwrap_or(without.addresses),
         share: fields.set(decoder, "share", read_share),
     };
     fields.finish(decoder);
-    Some(written)
+    Some(outside)
+}
+
+/// Whether a run does what is off unless set.
+fn read_flag(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>, key: &'static str) -> bool {
+    let flag = fields.set(decoder, key, |decoder, node| {
+        decoder.flag(node, &format!("`{key}`"))
+    });
+    flag.unwrap_or_default()
 }
 
 fn read_share(decoder: &mut Decoder<'_>, node: &Node) -> Option<Share> {
@@ -211,7 +203,7 @@ fn read_targets(
     decoder: &mut Decoder<'_>,
     fields: &mut Fields<'_>,
     key: &'static str,
-) -> Option<Vec<WrittenTarget>> {
+) -> Option<Vec<Target>> {
     let node = fields.filled(key)?;
     decoder.kept(node, &format!("`{key}`"), |decoder, item| {
         let mut fields = decoder.fields(item, "what lies outside")?;
@@ -227,9 +219,13 @@ fn read_targets(
         });
         let says = fields.text(decoder, "says");
         fields.finish(decoder);
-        Some(WrittenTarget {
+        let written = WrittenTarget {
             url: url?,
             says: says?,
+        };
+        Some(Target {
+            says: written.says,
+            ..written.url
         })
     })
 }

@@ -132,7 +132,7 @@ fn valid(written: Written) -> Config {
         images: images::valid(written.images),
         nodes: written.nodes,
         runtime_class: written.fixtures.runtime_class,
-        outside: outside::valid(written.outside),
+        outside: written.outside,
         allow: written.allow,
         disrupt: None,
         durations,

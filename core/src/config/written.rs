@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use super::allowed::Allowed;
 use super::images::{PullPolicy, PullSecret};
 use super::nodes::Nodes;
-use super::outside::{Share, Target};
+use super::outside::{Outside, Target};
 use super::profile::Profile;
 use super::waiver::Waiver;
 use crate::document::Placed;
@@ -31,7 +31,7 @@ pub(super) struct Written {
     pub(super) fixtures: WrittenFixtures,
     /// What lies outside the cluster.
     #[schemars(default)]
-    pub(super) outside: WrittenOutside,
+    pub(super) outside: Outside,
     /// What costs money, takes processors or ends what others run, and is done where this allows it alone; nothing unless set.
     #[schemars(default)]
     pub(super) allow: BTreeSet<Allowed>,
@@ -94,27 +94,6 @@ pub(super) struct WrittenFixtures {
     /// The RuntimeClass of the cluster that Windows pods run under, such as one for Hyper-V isolation; none but those of the samples unless set. `HostProcess` pods, and pods that are there to be placed, keep what their manifests say.
     #[schemars(with = "Option<String>")]
     pub(super) runtime_class: Option<Placed<String>>,
-}
-
-/// What lies outside the cluster: how a run observes from there, and what pods should reach there.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct WrittenOutside {
-    /// Whether the machine that runs winconform should reach the nodes' addresses; only then a run observes `NodePorts` from there. `false` unless set.
-    pub(super) reaches_nodes: Option<bool>,
-    /// The HTTP proxy through which it reaches them, such as `http://192.0.2.1:3128`; none unless set.
-    #[schemars(with = "Option<String>")]
-    pub(super) proxy: Option<Target>,
-    /// Whether a run creates a Service of type `LoadBalancer` for each Windows pool. These Services have the annotations that keep the address internal in the clouds that know one; elsewhere it may be public. `false` unless set.
-    pub(super) load_balancers: Option<bool>,
-    /// Whether a run requests the address at which clouds serve a machine's metadata, 169.254.169.254, from Windows pods and nodes; security tools may report that. `false` unless set.
-    pub(super) metadata: Option<bool>,
-    /// Web servers that Windows pods should reach by name; Microsoft's page for connection tests unless set.
-    pub(super) names: Option<Vec<WrittenTarget>>,
-    /// Web servers that Windows pods should reach by address; Cloudflare's 1.1.1.1 unless set.
-    pub(super) addresses: Option<Vec<WrittenTarget>>,
-    /// A folder that a server of SMB shares, to which Windows pods should write as the account of a credential spec; none unless set.
-    pub(super) share: Option<Share>,
 }
 
 /// A web server outside the cluster.

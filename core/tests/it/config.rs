@@ -85,7 +85,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
             "WrittenDurations" => "durations: {KEY: 1}\n",
             "WrittenFixtures" => "fixtures: {KEY: 1}\n",
             "Nodes" => "nodes: {KEY: 1}\n",
-            "WrittenOutside" => "outside: {KEY: 1}\n",
+            "Outside" => "outside: {KEY: 1}\n",
             "Target" => "outside: {names: [{KEY: 1}]}\n",
             "Share" => "outside: {share: {KEY: 1}}\n",
             "WrittenLimits" => "limits: {KEY: 1}\n",
