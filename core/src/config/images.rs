@@ -216,7 +216,7 @@ impl Default for Images {
 }
 
 /// The defaults with what the file sets.
-pub(super) fn valid(set: WrittenImages) -> Images {
+fn valid(set: WrittenImages) -> Images {
     let mut images = Images::default();
     for (place, value) in [
         (&mut images.agnhost, set.agnhost),
@@ -242,7 +242,7 @@ pub(super) fn valid(set: WrittenImages) -> Images {
 }
 
 /// Reads the section.
-pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {
+pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<Images> {
     let mut fields = decoder.fields(node, "`images`")?;
     let mut image = |key, tagged| {
         fields.set(decoder, key, |decoder, node| {
@@ -283,7 +283,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
         server_core_tags,
     };
     fields.finish(decoder);
-    Some(written)
+    Some(valid(written))
 }
 
 /// How the name of an image must end.

@@ -1,7 +1,7 @@
 //! What a user or a profile may set: profile, images, nodes, fixtures, the outside, durations, limits, selection
 //! and waivers.
 //!
-//! A file is read `as written` first, from which its schema is generated, and is then validated as a whole.
+//! The schema of a file is generated from these types; a section that is kept otherwise is read `as written` first.
 //! The suites, which are read later, know which claims and axes exist.
 
 // Users read and write these settings
@@ -32,38 +32,56 @@ pub use waiver::Waiver;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+
+use self::written::{WrittenDurations, WrittenFixtures, WrittenImages, WrittenLimits};
 use crate::document::{Diagnostic, Placed};
 
-/// Everything a config file may set.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What winconform is to do differently: see `winconform config example`.
+#[derive(Clone, Debug, Default, JsonSchema, PartialEq)]
+#[schemars(title = "winconform", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// What counts against the cluster.
+    /// What counts against the cluster; `default` unless set.
+    #[schemars(with = "Option<Profile>")]
     pub profile: Profile,
-    /// The image table.
+    /// The images that nodes pull for a run.
+    #[schemars(default, with = "WrittenImages")]
     pub images: Images,
     /// Which nodes a run keeps off.
+    #[schemars(default)]
     pub nodes: Nodes,
-    /// The RuntimeClass of the cluster that Windows pods run under.
+    /// The pods of a run.
+    #[schemars(rename = "fixtures", default, with = "WrittenFixtures")]
     pub runtime_class: Option<Placed<String>>,
     /// What lies outside the cluster.
+    #[schemars(default)]
     pub outside: Outside,
-    /// What it allows although it costs money, takes processors or ends what others run.
+    /// What costs money, takes processors or ends what others run, and is done where this allows it alone; nothing unless set.
+    #[schemars(default)]
     pub allow: BTreeSet<Allowed>,
     /// The node that a run may boot, which the command line alone names.
+    #[schemars(skip)]
     pub disrupt: Option<Placed<String>>,
-    /// Time limits.
+    /// How long things may take.
+    #[schemars(default, with = "WrittenDurations")]
     pub durations: Durations,
-    /// Other limits.
+    /// How many requests, attempts, rounds and nodes a run uses.
+    #[schemars(default, with = "WrittenLimits")]
     pub limits: Limits,
-    /// Contexts and clusters, by their names in the kubeconfig, on which nothing may be created.
+    /// Contexts or clusters, as the kubeconfig names them, on which winconform creates nothing: it refuses a run unless `--allow-protected` names its context.
+    #[schemars(default)]
     pub protected: Vec<String>,
-    /// What to check.
+    /// What to check; `--select` replaces it: id patterns, `area=`, `type=` or an axis such as `pool=`; a leading `!` excludes. All checks unless set.
+    #[schemars(default, with = "Vec<String>")]
     pub select: Vec<Placed<String>>,
-    /// Accepted failures.
+    /// Failures that you know and accept for a time.
+    #[schemars(default, with = "Vec<Waiver>")]
     pub waivers: Vec<Placed<Waiver>>,
     /// Why a run must not pull: the profile allows no public registry, and some images come from one.
+    #[schemars(skip)]
     pub public: Option<Diagnostic>,
     /// SHA-256 of the file; `None` without one.
+    #[schemars(skip)]
     pub digest: Option<String>,
 }
 
@@ -79,7 +97,7 @@ pub const EXAMPLE: &str = include_str!("example.yaml");
 
 /// The JSON Schema of a config file, ending in a newline.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(written::Written);
+    let schema = schemars::schema_for!(Config);
     let mut text =
         serde_json::to_string_pretty(&schema).expect("a schema is JSON with text for keys");
     text.push('\n');

@@ -10,7 +10,7 @@ use super::allowed::Allowed;
 use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
-use super::written::{Written, WrittenDurations, WrittenFixtures, WrittenLimits};
+use super::written::{WrittenDurations, WrittenFixtures, WrittenLimits};
 use super::{Config, Durations, Limits, images, nodes, outside};
 use crate::claims::{Pattern, read_pattern};
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
@@ -50,11 +50,13 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     let fixtures = section(decoder, &mut fields, "fixtures", read_fixtures);
     let outside = section(decoder, &mut fields, "outside", outside::read);
     let durations = fields.filled("durations");
-    let written = Written {
-        profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
+    let mut valid = Config {
+        profile: profile
+            .and_then(|node| decoder.member(node, "profile", Profile::ALL))
+            .unwrap_or_default(),
         images,
         nodes,
-        fixtures,
+        runtime_class: fixtures.runtime_class,
         outside,
         allow: section(decoder, &mut fields, "allow", read_allowed),
         durations: durations
@@ -64,9 +66,9 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         protected: section(decoder, &mut fields, "protected", read_protected),
         select: section(decoder, &mut fields, "select", read_select),
         waivers: section(decoder, &mut fields, "waivers", read_waivers),
+        ..Config::default()
     };
     fields.finish(decoder);
-    let mut valid = valid(written);
     if let Some(node) = profile
         && valid.profile.is_air_gapped()
     {
@@ -95,54 +97,6 @@ fn section<T: Default>(
     read: fn(&mut Decoder<'_>, &Node) -> Option<T>,
 ) -> T {
     fields.set(decoder, key, read).unwrap_or_default()
-}
-
-/// The defaults with what the file sets.
-fn valid(written: Written) -> Config {
-    let mut durations = Durations::default();
-    let set = written.durations;
-    for (place, value) in [
-        (&mut durations.http_connect, set.http_connect),
-        (&mut durations.http_total, set.http_total),
-        (&mut durations.fixture, set.fixture),
-        (&mut durations.unscheduled, set.unscheduled),
-        (&mut durations.converge, set.converge),
-        (&mut durations.tear_down, set.tear_down),
-    ] {
-        *place = value.unwrap_or(*place);
-    }
-    if set.tear_down.is_some() {
-        durations.tear_down_of_pod = Duration::ZERO;
-    }
-    if let Some(answer) = set.api_answer {
-        durations = durations.answered_within(answer);
-    }
-    let mut limits = Limits::default();
-    let set = written.limits;
-    if let Some(in_flight) = set.api_in_flight {
-        limits.api_in_flight = in_flight as usize;
-    }
-    limits.attempts = set.attempts.unwrap_or(limits.attempts);
-    limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
-    if let Some(nodes) = set.nodes_observed_from {
-        limits.nodes_observed_from = nodes as usize;
-    }
-    Config {
-        profile: written.profile.unwrap_or_default(),
-        images: images::valid(written.images),
-        nodes: written.nodes,
-        runtime_class: written.fixtures.runtime_class,
-        outside: written.outside,
-        allow: written.allow,
-        disrupt: None,
-        durations,
-        limits,
-        protected: written.protected,
-        select: written.select,
-        waivers: written.waivers,
-        public: None,
-        digest: None,
-    }
 }
 
 fn public(decoder: &Decoder<'_>, node: &Node, config: &Config) -> Option<Diagnostic> {
@@ -186,10 +140,10 @@ fn read_fixtures(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenFixtur
     Some(WrittenFixtures { runtime_class })
 }
 
-fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenDurations> {
+fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<Durations> {
     let mut fields = decoder.fields(node, "`durations`")?;
     let mut read = |key, bounds| read_duration(decoder, &mut fields, key, bounds);
-    let written = WrittenDurations {
+    let set = WrittenDurations {
         api_answer: read("api-answer", (1, 60)),
         http_connect: read("http-connect", (3, 20)),
         http_total: read("http-total", (4, 25)),
@@ -199,7 +153,24 @@ fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenDurat
         tear_down: read("tear-down", (10, 3600)),
     };
     fields.finish(decoder);
-    Some(written)
+    let mut durations = Durations::default();
+    for (place, value) in [
+        (&mut durations.http_connect, set.http_connect),
+        (&mut durations.http_total, set.http_total),
+        (&mut durations.fixture, set.fixture),
+        (&mut durations.unscheduled, set.unscheduled),
+        (&mut durations.converge, set.converge),
+        (&mut durations.tear_down, set.tear_down),
+    ] {
+        *place = value.unwrap_or(*place);
+    }
+    if set.tear_down.is_some() {
+        durations.tear_down_of_pod = Duration::ZERO;
+    }
+    if let Some(answer) = set.api_answer {
+        durations = durations.answered_within(answer);
+    }
+    Some(durations)
 }
 
 /// A duration within bounds in seconds.
@@ -231,20 +202,29 @@ fn read_duration(
     }
 }
 
-fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> {
+fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<Limits> {
     let mut fields = decoder.fields(node, "`limits`")?;
     let mut read = |key, (least, most)| {
         let node = fields.filled(key)?;
         decoder.whole(node, &format!("`{key}`"), (least, most))
     };
-    let written = WrittenLimits {
+    let set = WrittenLimits {
         api_in_flight: read("api-in-flight", (1, 256)),
         attempts: read("attempts", (1, 10)),
         hold_rounds: read("hold-rounds", (1, 20)),
         nodes_observed_from: read("nodes-observed-from", (2, 64)),
     };
     fields.finish(decoder);
-    Some(written)
+    let mut limits = Limits::default();
+    if let Some(in_flight) = set.api_in_flight {
+        limits.api_in_flight = in_flight as usize;
+    }
+    limits.attempts = set.attempts.unwrap_or(limits.attempts);
+    limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
+    if let Some(nodes) = set.nodes_observed_from {
+        limits.nodes_observed_from = nodes as usize;
+    }
+    Some(limits)
 }
 
 fn read_allowed(decoder: &mut Decoder<'_>, node: &Node) -> Option<BTreeSet<Allowed>> {

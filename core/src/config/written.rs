@@ -1,59 +1,17 @@
-//! The config file as written, from which its schema is generated; every setting is optional.
+//! The sections of the config file that are written otherwise than they are kept; every setting is optional.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 
-use super::allowed::Allowed;
 use super::images::{PullPolicy, PullSecret};
-use super::nodes::Nodes;
-use super::outside::{Outside, Target};
-use super::profile::Profile;
-use super::waiver::Waiver;
+use super::outside::Target;
 use crate::document::Placed;
 use crate::facts::WindowsBuild;
 
-/// What winconform is to do differently: see `winconform config example`.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(title = "winconform", rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct Written {
-    /// What counts against the cluster; `default` unless set.
-    pub(super) profile: Option<Profile>,
-    /// The images that nodes pull for a run.
-    #[schemars(default)]
-    pub(super) images: WrittenImages,
-    /// Which nodes a run keeps off.
-    #[schemars(default)]
-    pub(super) nodes: Nodes,
-    /// The pods of a run.
-    #[schemars(default)]
-    pub(super) fixtures: WrittenFixtures,
-    /// What lies outside the cluster.
-    #[schemars(default)]
-    pub(super) outside: Outside,
-    /// What costs money, takes processors or ends what others run, and is done where this allows it alone; nothing unless set.
-    #[schemars(default)]
-    pub(super) allow: BTreeSet<Allowed>,
-    /// How long things may take.
-    #[schemars(default)]
-    pub(super) durations: WrittenDurations,
-    /// How many requests, attempts, rounds and nodes a run uses.
-    #[schemars(default)]
-    pub(super) limits: WrittenLimits,
-    /// Contexts or clusters, as the kubeconfig names them, on which winconform creates nothing: it refuses a run unless `--allow-protected` names its context.
-    #[schemars(default)]
-    pub(super) protected: Vec<String>,
-    /// What to check; `--select` replaces it: id patterns, `area=`, `type=` or an axis such as `pool=`; a leading `!` excludes. All checks unless set.
-    #[schemars(default, with = "Vec<String>")]
-    pub(super) select: Vec<Placed<String>>,
-    /// Failures that you know and accept for a time.
-    #[schemars(default, with = "Vec<Waiver>")]
-    pub(super) waivers: Vec<Placed<Waiver>>,
-}
-
 /// The images that nodes pull for a run.
-#[derive(Debug, Default, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenImages {
     /// A registry that replaces public ones (registry.k8s.io, mcr.microsoft.com, docker.io) in the names of images, such as `registry.example.com/mirror`.
@@ -108,7 +66,7 @@ pub(super) struct WrittenTarget {
 }
 
 /// How long things may take: text such as `30s`, `20m` or `1h 30m`.
-#[derive(Debug, Default, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenDurations {
     /// From sending an API request to the head of its answer; it is sent again for six times as long. From 1s to 1m; 10s unless set.
@@ -135,7 +93,7 @@ pub(super) struct WrittenDurations {
 }
 
 /// How many requests, attempts, rounds and nodes a run uses.
-#[derive(Debug, Default, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenLimits {
     /// Concurrent API requests. From 1 to 256; 16 unless set.
