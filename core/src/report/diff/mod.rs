@@ -202,34 +202,28 @@ impl Diff {
                 changes.entry(change).or_default().push(check.clone());
             }
         }
-        let gone = before.checks.iter();
-        let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
         // What is gone beside what was not selected cannot be told from it
         let [had, has] = [&before, &after].map(Report::planned);
         let looked_at: BTreeSet<_> = after.checks.iter().map(Checked::area).collect();
-        let is_unselected = |check: &&Checked| {
+        let is_unselected = |check: &Checked| {
             let area = check.area();
             let is_left_out = after.run.left_out.contains_key(area);
             let is_whole = !looked_at.contains(area) || has.get(area) >= had.get(area);
             is_left_out && is_whole && !after.run.gone.contains(&check.id)
         };
-        let (unselected, gone): (Vec<_>, Vec<_>) = gone.partition(is_unselected);
-        let absent = |check: &Checked| Checked {
-            verdict: "absent".to_owned(),
-            reason: Why::default(),
-            ..check.clone()
-        };
-        let [unselected, gone] = [unselected, gone].map(|checks| {
-            let checks = checks.into_iter().map(absent);
-            checks.collect::<Vec<_>>()
-        });
-        if !unselected.is_empty() {
-            changes.insert(Change::Unselected, unselected);
-        }
-        if !gone.is_empty() {
-            // What a plan does not have no kill has cost
-            let lost = lost(now.is_empty());
-            changes.entry(lost).or_default().extend(gone);
+        let gone = before.checks.iter();
+        let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
+        for check in gone {
+            let change = match is_unselected(check) {
+                true => Change::Unselected,
+                // What a plan does not have no kill has cost
+                false => lost(now.is_empty()),
+            };
+            changes.entry(change).or_default().push(Checked {
+                verdict: "absent".to_owned(),
+                reason: Why::default(),
+                ..check.clone()
+            });
         }
         Self {
             before,

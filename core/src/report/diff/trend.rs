@@ -161,12 +161,10 @@ fn worst(cell: Option<Cell>, check: &Checked) -> Cell {
         Some(_) => Some(Verdict::Skip),
         None => verdict,
     };
-    let Some(cell) = cell else {
-        return Cell {
-            verdict,
-            flaky: check.flaky,
-        };
-    };
+    let cell = cell.unwrap_or(Cell {
+        verdict,
+        flaky: check.flaky,
+    });
     Cell {
         verdict: std::cmp::min_by_key(cell.verdict, verdict, |one| rank(*one)),
         flaky: cell.flaky || check.flaky,
