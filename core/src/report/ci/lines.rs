@@ -7,7 +7,7 @@ use super::super::text::folded::add;
 use super::super::text::patterns::{line, pattern};
 use super::super::text::short::outcome;
 use crate::record::{Exit, RunView, exit};
-use crate::text::{counted, printable};
+use crate::text::counted;
 use crate::verdict::Verdict;
 
 /// The most annotations, and the most kinds of checks in one: GitHub shows ten of a level for a step and drops the
@@ -43,21 +43,19 @@ pub fn azure(view: &RunView) -> Vec<String> {
 
 /// The workflow command of GitHub for an error of a run that did not begin.
 pub fn github_error(text: &str) -> String {
-    of_github(&Annotation::error(text))
+    of_github(&Annotation::of_run(Level::Error, text.to_owned()))
 }
 
 /// The logging command of Azure Pipelines for the same.
 pub fn azure_error(text: &str) -> String {
-    of_azure(&Annotation::error(text)).unwrap_or_default()
+    let error = Annotation::of_run(Level::Error, text.to_owned());
+    of_azure(&error).unwrap_or_default()
 }
 
 impl Annotation {
-    fn error(text: &str) -> Self {
-        Self {
-            level: Level::Error,
-            title: "winconform".to_owned(),
-            text: text.to_owned(),
-        }
+    fn of_run(level: Level, text: String) -> Self {
+        let title = "winconform".to_owned();
+        Self { level, title, text }
     }
 }
 
@@ -105,22 +103,17 @@ fn annotations(view: &RunView) -> Vec<Annotation> {
         Exit::NotConformant => Some(Level::Error),
         Exit::CouldNotTell | Exit::NothingSelected | Exit::Interrupted => Some(Level::Warning),
     };
-    let came_to = level.map(|level| Annotation {
-        level,
-        title: "winconform".to_owned(),
-        text: outcome(view),
-    });
+    let came_to = level.map(|level| Annotation::of_run(level, outcome(view)));
     let mut annotations: Vec<_> = causes.iter().map(of_cause).collect();
-    let untold = "no known cause";
-    for (verdict, level, title) in [
-        (Verdict::Fail, Level::Error, untold),
-        (Verdict::Inconclusive, Level::Warning, untold),
+    for (verdict, level) in [
+        (Verdict::Fail, Level::Error),
+        (Verdict::Inconclusive, Level::Warning),
     ] {
         let of_it = unexplained
             .iter()
             .filter(|check| check.verdict() == Some(verdict));
         let ids = of_it.map(|check| check.planned.id.as_str());
-        annotations.extend(of_checks(level, title, ids));
+        annotations.extend(of_checks(level, "no known cause", ids));
     }
     annotations.sort_by_key(|one| one.level);
     annotations.splice(..0, came_to);
@@ -132,11 +125,8 @@ fn annotations(view: &RunView) -> Vec<Annotation> {
     let more = annotations.len().saturating_sub(most - 1);
     if more > 1 {
         annotations.truncate(most - 1);
-        annotations.push(Annotation {
-            level: Level::Warning,
-            title: "winconform".to_owned(),
-            text: format!("and {more} more: see the reports"),
-        });
+        let text = format!("and {more} more: see the reports");
+        annotations.push(Annotation::of_run(Level::Warning, text));
     }
     annotations.extend(lifted);
     annotations
@@ -185,17 +175,15 @@ fn of_checks<'c>(
         .iter()
         .take(MOST)
         .map(|(pattern, ids)| line(pattern, ids, "", WIDTH));
-    let shown: Vec<_> = shown.collect();
+    let mut shown: Vec<_> = shown.collect();
     let more = groups.len().saturating_sub(MOST);
-    let more = if more > 0 {
-        format!("\nand {more} more")
-    } else {
-        String::new()
-    };
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
     (!groups.is_empty()).then(|| Annotation {
         level,
-        title: format!("winconform: {}", printable(title)),
-        text: shown.join("\n") + &more,
+        title: format!("winconform: {title}"),
+        text: shown.join("\n"),
     })
 }
 
