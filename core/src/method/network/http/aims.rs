@@ -37,73 +37,65 @@ impl Target {
         {
             return Ok(Aims::none(absent));
         }
-        match self {
-            Self::Nodes | Self::OtherNodes | Self::OwnNode => return kubelets(self, at),
-            Self::Itself => return itself(at, false),
-            Self::ItselfByService => return itself(at, true),
-            Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
-            Self::Metadata => return Ok(metadata()),
-            _ => {}
-        }
         let without = || ErrorKind::FixtureFailed.error("the target has no fixture");
-        let of = of.ok_or_else(without)?;
-        let binding = Binding::to_fixture(of, through, at)?;
-        let fixture = binding.fixture;
+        let bound = || Binding::to_fixture(of.ok_or_else(without)?, through, at);
         if self.is_of_a_service()
-            && let Some(absent) = without_service(binding.serving, at)?
+            && let Some(absent) = without_service(bound()?.serving, at)?
         {
             return Ok(Aims::none(absent));
         }
         match self {
-            Self::Pods => binding.pods(|_| true),
-            Self::PodsOnSameNode => binding.pods_here(),
+            Self::Pods => bound()?.pods(|_| true),
+            Self::PodsOnSameNode => bound()?.pods_here(),
             Self::PodsOnOtherNodes => {
                 let here = &at.vantage()?.node;
-                binding.pods(|pod| pod.node != *here)
+                bound()?.pods(|pod| pod.node != *here)
             }
             Self::Port80OnOtherNodes => {
                 let here = &at.vantage()?.node;
-                Ok(by_80_too(binding.pods(|pod| pod.node != *here)?))
+                Ok(by_80_too(bound()?.pods(|pod| pod.node != *here)?))
             }
-            Self::PodsBehindService => binding.pods_behind_service(),
+            Self::PodsBehindService => bound()?.pods_behind_service(),
             Self::EveryPodBehindServiceIp if !at.once => {
-                let aim = binding.service()?;
+                let binding = bound()?;
+                let pods = &binding.fixture.pods;
                 Ok(Aims {
-                    all: fixture.pods.iter().map(|pod| pod.name.clone()).collect(),
-                    ..Aims::from_each(vec![aim; requests_to_meet(fixture.pods.len())])
+                    all: pods.iter().map(|pod| pod.name.clone()).collect(),
+                    ..Aims::from_each(vec![binding.service()?; requests_to_meet(pods.len())])
                 })
             }
             Self::OnePodBehindServiceIp if !at.once => {
-                let requests = requests_to_meet(fixture.pods.len());
+                let binding = bound()?;
+                let requests = requests_to_meet(binding.fixture.pods.len());
                 Ok(Aims::from_each(vec![binding.service()?; requests]))
             }
             Self::ServiceIp | Self::EveryPodBehindServiceIp | Self::OnePodBehindServiceIp => {
-                Ok(Aims::from_each([binding.service()?]))
+                Ok(Aims::from_each([bound()?.service()?]))
             }
-            Self::OtherServiceIp => Ok(Aims::from_each([binding.other_service()?])),
-            Self::EveryServicePort => Ok(Aims::from_each(binding.service_ports()?)),
-            Self::ServiceIpOnSameNode => binding.service_from_here(),
-            Self::ShortName => Ok(Aims::from_each([binding.by_name(None)?])),
-            Self::NamespacedName => Ok(Aims::from_each([binding.by_name(Some(String::new()))?])),
+            Self::OtherServiceIp => Ok(Aims::from_each([bound()?.other_service()?])),
+            Self::EveryServicePort => Ok(Aims::from_each(bound()?.service_ports()?)),
+            Self::ServiceIpOnSameNode => bound()?.service_from_here(),
+            Self::ShortName => Ok(Aims::from_each([bound()?.by_name(None)?])),
+            Self::NamespacedName => Ok(Aims::from_each([bound()?.by_name(Some(String::new()))?])),
             Self::FullName => {
                 let below = format!(".svc.{}", at.domain()?);
-                Ok(Aims::from_each([binding.by_name(Some(below))?]))
+                Ok(Aims::from_each([bound()?.by_name(Some(below))?]))
             }
             Self::SourceSeenByPods => {
                 let source = at.vantage()?;
-                let mut aims = binding.pods(|pod| pod.name != source.name)?;
+                let mut aims = bound()?.pods(|pod| pod.name != source.name)?;
                 for aim in &mut aims.each {
                     "/clientip".clone_into(&mut aim.get.path);
                     aim.by = std::slice::from_ref(source);
                 }
                 Ok(aims)
             }
-            Self::HeadlessName => Ok(Aims::from_each([binding.headless()?])),
-            Self::Alias => Ok(Aims::from_each([binding.alias()?])),
-            Self::LoadBalancer => binding.balancer(),
+            Self::HeadlessName => Ok(Aims::from_each([bound()?.headless()?])),
+            Self::Alias => Ok(Aims::from_each([bound()?.alias()?])),
+            Self::LoadBalancer => bound()?.balancer(),
             Self::PodsWithLongPayload => {
                 let here = &at.vantage()?.name;
-                let mut aims = binding.pods(|pod| pod.name != *here)?;
+                let mut aims = bound()?.pods(|pod| pod.name != *here)?;
                 let payload = long_payload(&at.ready.run);
                 for aim in &mut aims.each {
                     aim.get.path = format!("/echo?msg={payload}");
@@ -112,22 +104,19 @@ impl Target {
                 }
                 Ok(aims)
             }
-            Self::Nodes
-            | Self::OtherNodes
-            | Self::OwnNode
-            | Self::Itself
-            | Self::ItselfByService
-            | Self::Metadata
-            | Self::OutsideNames
-            | Self::OutsideAddresses => Err(without()),
-            Self::NodePorts => binding.node_ports(|_| true),
-            Self::NodePortsWithoutBackend => binding.node_ports_without_backend(),
+            Self::Nodes | Self::OtherNodes | Self::OwnNode => kubelets(self, at),
+            Self::Itself => itself(at, false),
+            Self::ItselfByService => itself(at, true),
+            Self::Metadata => Ok(metadata()),
+            Self::OutsideNames | Self::OutsideAddresses => Ok(self.outside(at)),
+            Self::NodePorts => bound()?.node_ports(|_| true),
+            Self::NodePortsWithoutBackend => bound()?.node_ports_without_backend(),
             Self::NodePortsOfPool => {
                 let pool = at.to.or(at.pool);
-                binding.node_ports(|node| Some(&node.pool) == pool)
+                bound()?.node_ports(|node| Some(&node.pool) == pool)
             }
-            Self::NodePortsOfOtherNodes => binding.node_ports_of_others(&at.vantage()?.node),
-            Self::OwnNodePort => binding.own_node_port(),
+            Self::NodePortsOfOtherNodes => bound()?.node_ports_of_others(&at.vantage()?.node),
+            Self::OwnNodePort => bound()?.own_node_port(),
         }
     }
 }
