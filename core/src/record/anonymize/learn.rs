@@ -209,10 +209,8 @@ impl Names {
 
 /// Drops the labels of nodes that are not Kubernetes' own, and the labels by which a `RuntimeClass` places pods.
 pub(super) fn forget(facts: &mut Json) {
-    for nodes in ["nodes", "virtual-nodes"] {
-        let nodes = facts
-            .get_mut(nodes)
-            .and_then(|fact| fact["fact"]["value"].as_array_mut());
+    for nodes in ["/nodes/fact/value", "/virtual-nodes/fact/value"] {
+        let nodes = facts.pointer_mut(nodes).and_then(Json::as_array_mut);
         for node in nodes.into_iter().flatten() {
             for labels in ["/details/labels", "/labels"] {
                 if let Some(labels) = node.pointer_mut(labels).and_then(Json::as_object_mut) {
@@ -222,8 +220,8 @@ pub(super) fn forget(facts: &mut Json) {
         }
     }
     let classes = facts
-        .get_mut("runtime-classes")
-        .and_then(|fact| fact["fact"]["value"].as_array_mut());
+        .pointer_mut("/runtime-classes/fact/value")
+        .and_then(Json::as_array_mut);
     for class in classes.into_iter().flatten() {
         class["node-selector"] = Json::Object(serde_json::Map::new());
         class["tolerations"] = Json::Array(Vec::new());
@@ -258,4 +256,19 @@ fn is_public(host: &str) -> bool {
 fn is_of_pool(name: &str) -> bool {
     let rest = name.strip_prefix("windows-");
     rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unknown_facts_stay_as_they_are() {
+        let unknown = json!({"unknown": {"reason": "403"}});
+        let facts = json!({"nodes": unknown, "runtime-classes": unknown});
+        let mut without = facts.clone();
+        forget(&mut without);
+        assert_eq!(without, facts);
+    }
 }
