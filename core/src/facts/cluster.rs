@@ -15,7 +15,6 @@ use super::objects::{
     WebhookFact, WorkloadsFact,
 };
 use super::pull::PullFact;
-use crate::method::fact::numbers;
 
 /// The operating system of a node.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -229,7 +228,9 @@ pub struct Facts {
 impl Facts {
     /// The server's version as numbers; vendors' suffixes (`-gke.100`, `+k3s1`) do not count.
     pub fn kubernetes(&self) -> Option<semver::Version> {
-        numbers(self.server.value()?)
+        let text = self.server.value()?.trim_start_matches('v');
+        let numbers = text.split(['-', '+']).next()?;
+        semver::Version::parse(numbers).ok()
     }
 
     /// The pools. Windows nodes whose build cannot be read form the pool `windows-unknown`, so that they do
