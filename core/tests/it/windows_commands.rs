@@ -102,6 +102,12 @@ fn cases() -> Vec<(&'static str, Command, i64, &'static str)> {
         ),
         ("lists processes", Command::Processes, 0, ANY),
         ("lists links", Command::Links(path("C:\\shared")), 0, ANY),
+        (
+            "looks for no API server without its address",
+            Command::ReachApiServer,
+            64,
+            "",
+        ),
         ("reads a pipe", Command::ReadPipe, 0, "wc_pipe=winconform"),
         (
             "lists pipes",

@@ -318,7 +318,7 @@ fn patterns() -> Outcome {
         .cases
         .iter()
         .map(|case| CheckId::new(&case.claim, case.name.as_deref(), &Point::default()));
-    let ids: Vec<_> = ids.map(|id| id.to_string()).collect();
+    let ids: Vec<_> = ids.map(|id| format!("{id}[]")).collect();
     let mut idle = Vec::new();
     for rule in catalogue().map_err(|error| error.to_string())? {
         let beside = rule["beside"]

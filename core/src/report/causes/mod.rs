@@ -10,6 +10,7 @@ mod evidence;
 mod place;
 mod read;
 mod trouble;
+mod within;
 
 use std::collections::BTreeSet;
 

@@ -95,6 +95,7 @@ pub(super) struct All<'v> {
     pub(super) troubles: Vec<Seen<'v>>,
     /// Those that are as in a healthy cluster.
     pub(super) well: Vec<Seen<'v>>,
+    /// The id of a check of each case, by which patterns tell a case from others of its claim.
     pub(super) cases: Vec<&'v str>,
     /// Nodes from which pods on others are reached, by the family of addresses.
     pub(super) reaching: BTreeSet<(Option<IpFamily>, End)>,
@@ -110,7 +111,7 @@ impl<'v> All<'v> {
         for check in view.checks.values() {
             let case = check.planned.id.case();
             let case = *known.entry(case).or_insert_with(|| {
-                all.cases.push(case);
+                all.cases.push(check.planned.id.as_str());
                 all.cases.len() - 1
             });
             let seen = || Seen::new(check, case, &names);
