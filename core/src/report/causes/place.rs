@@ -76,17 +76,17 @@ impl Place {
                 None => Self::at(troubles, others, pools, |seen| seen.about.as_ref()),
             },
             Side::Named => {
-                // `a, b, c and 7 more` names a few of many, and so do few of many checks
-                let names_one = |seen: &&&Seen<'_>| seen.named.iter().any(|end| end.node.is_some());
-                let few = troubles.iter().filter(names_one).count() * 2 < troubles.len();
-                let named = troubles.iter().flat_map(|seen| &seen.named);
-                if few && named.clone().any(|end| end.node.is_some())
-                    || troubles.iter().any(|seen| names_few(&seen.text))
-                {
+                // `a, b, c and 7 more` names a few of many
+                if troubles.iter().any(|seen| names_few(&seen.text)) {
                     return find(Side::About);
                 }
+                let named = troubles.iter().flat_map(|seen| &seen.named);
+                // A check that names none tells of the node that it observes from
+                let unnamed = troubles.iter().filter(|seen| seen.named.is_empty());
+                let from = unnamed.filter_map(|seen| seen.from.as_ref());
                 let nodes: BTreeSet<_> = named
                     .clone()
+                    .chain(from)
                     .filter(|end| end.node.is_some())
                     .cloned()
                     .collect();
