@@ -125,6 +125,8 @@ fn chosen() -> Outcome {
             "replica-set",
             "replication-controller",
             "restarted",
+            "retried",
+            "sidecar",
             "single-file",
             "slow-starter",
             "stateful-set",

@@ -272,15 +272,7 @@ impl World {
 
     /// Whether all objects are as before.
     pub(crate) fn unchanged(&self, before: &BTreeMap<String, Value>) -> Outcome {
-        let mut both = [before.clone(), self.objects()];
-        // A boot restarts what runs on a node
-        if self.boots().values().any(|boots| *boots > 0) {
-            let objects = both.iter_mut().flatten();
-            for (_, pod) in objects.filter(|(name, _)| name.starts_with("pods ")) {
-                let _ = pod["status"].take();
-            }
-        }
-        same(&both[0], &both[1])
+        same(before, &self.objects())
     }
 
     /// Whether a run's report of what it left is true, and cleanup can remove that.

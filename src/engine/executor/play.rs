@@ -31,9 +31,6 @@ const ALL_CRASH: Duration = Duration::from_secs(5);
 /// The container of another pod from which a pod's Service is asked: no scenario does anything to it.
 const ASKS: &str = "control";
 
-/// How many requests to a Service in a row have to miss a pod: it may still lead to pods that are gone besides.
-const MISSES: u32 = 3;
-
 /// The fields that scenarios are about.
 const FIELDS: [&str; 5] = [
     "terminationGracePeriodSeconds",
@@ -279,14 +276,10 @@ impl Fixtures {
     async fn is_served(&self, play: &Play, act: &Act) -> Result<bool> {
         if matches!(act, Act::AwaitService(..)) {
             let (from, request) = (self.asks_service(play)?, play.service_request()?);
-            let api = &self.api;
-            for _ in 0..MISSES {
-                let asked = api.exec_read(&from, &request, |reply| play.has_answered(reply));
-                if asked.await? {
-                    return Ok(true);
-                }
-            }
-            return Ok(false);
+            let asked = self
+                .api
+                .exec_read(&from, &request, |reply| play.has_answered(reply));
+            return asked.await;
         }
         let PodRef {
             namespace, name, ..

@@ -205,7 +205,7 @@ impl CheckState {
 
     /// Whether any of its assertions may take time to converge.
     fn converges(&self) -> bool {
-        self.traits().any(|traits| traits.converges)
+        self.traits().any(|traits| traits.converges) && !self.is_of_a_scenario()
     }
 
     /// Whether another round follows a good one, and none so far failed: the first is under way, or all so

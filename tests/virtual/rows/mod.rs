@@ -192,8 +192,10 @@ fn with_place_for(faults: &[ProductFault], topology: &str) -> Result<Topology, S
 fn kept(mut objects: BTreeMap<String, Value>, row: &Row) -> BTreeMap<String, Value> {
     let is_own = |name: &str| row.fault != NONE && name.contains(" kube-");
     objects.retain(|name, object| !is_own(name) || object["metadata"]["ownerReferences"].is_null());
+    // A boot restarts what runs on its node
+    let boots = disrupted(&row.topology).is_some();
     for (name, object) in &mut objects {
-        if is_own(name) {
+        if is_own(name) || boots && name.starts_with("pods ") {
             object["status"].take();
         }
     }

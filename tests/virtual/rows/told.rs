@@ -128,7 +128,8 @@ pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
         truths.any(|truth| is_same(view, first, truth)) && names(&first.says, row)
     });
     let guessed = causes.first().is_some_and(|first| !first.is_likely);
-    if (guessed, causes.len()) != (row.guessed, row.causes) {
+    // With fewer checks there may be fewer causes
+    if tries_all() && (guessed, causes.len()) != (row.guessed, row.causes) {
         let count = causes.len();
         return Err(format!("guessed: {guessed}, causes: {count}\n{text}"));
     }

@@ -11,20 +11,19 @@ use kube::api::{DeleteParams, Preconditions};
 use ordered_watch as watch;
 use tokio_util::sync::CancellationToken;
 
+use super::held::holds_sub_paths;
 use super::run::{PodRun, seconds};
 use super::{evict, sandbox};
 use crate::base::clock;
 use crate::base::lock::locked;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
-use crate::nodes::node::kubelet;
 use crate::pods::admit;
 use crate::pods::container::Slot;
 use crate::pods::reporting::book::{Book, ContainerBook, NodeVerdict, Role};
 use crate::pods::reporting::events;
 use crate::pods::reporting::report::Reporter;
 use crate::pods::spec::volumes;
-use crate::topology::Os;
 
 /// About how long it takes until a pod is bound, seen by the kubelet and refused. A replica set replaces such
 /// a pod at once; without this pause it would create pods without end before any time passes.
@@ -110,42 +109,10 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     if run.suffers(FaultKind::EndsSlow, cluster) {
         cluster.clock.pass(SLOW_END).await;
     }
-    // kubernetes issue 112630: a handle of the folder stays open
-    let held = [
-        (run.suffers(FaultKind::SubPathHeld, cluster), 1),
-        (run.suffers(FaultKind::SubPathsHeld, cluster), 2),
-        (keeps_sub_paths(cluster, run), 2),
-    ];
-    if held
-        .iter()
-        .any(|(held, least)| *held && most_sub_paths(run) >= *least)
-    {
+    if holds_sub_paths(cluster, run) {
         future::pending::<()>().await;
     }
     Box::pin(delete(cluster, run)).await;
-}
-
-/// Whether the kubelet lets go of the last subPath of a Windows container alone, as it does before 1.37
-/// (kubernetes, PR 138367).
-fn keeps_sub_paths(cluster: &Cluster, run: &PodRun) -> bool {
-    let version = kubelet(&run.node, &cluster.version, &cluster.faults.current());
-    let minor = version
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse::<u32>().ok());
-    run.node.pool.os() == Os::Windows && minor.is_some_and(|minor| minor < 37)
-}
-
-/// How many subPaths the container mounts that mounts most.
-fn most_sub_paths(run: &PodRun) -> usize {
-    let spec = run.pod.spec.as_ref();
-    let containers = spec.into_iter().flat_map(|spec| &spec.containers);
-    let counts = containers.map(|container| {
-        let mounts = container.volume_mounts.iter().flatten();
-        let paths = mounts.filter_map(|mount| mount.sub_path.as_ref());
-        paths.filter(|path| !path.is_empty()).count()
-    });
-    counts.max().unwrap_or_default()
 }
 
 /// Runs the pod until all its containers have ended.

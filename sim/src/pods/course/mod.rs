@@ -2,6 +2,7 @@
 
 pub(crate) mod broken;
 pub(crate) mod evict;
+mod held;
 pub(crate) mod hook;
 pub(crate) mod life;
 pub(crate) mod probe;
