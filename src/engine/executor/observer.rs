@@ -205,7 +205,8 @@ impl Observer {
             if let Some(error) = objects.alteration(&pods, deciding) {
                 return Err(error);
             }
-            if matches!(self.test, Test::State(_)) && objects.lacks_pods(&pods) {
+            let is_to_have = matches!(self.test, Test::State(_)) && !key.name.is_to_replace();
+            if is_to_have && objects.lacks_pods(&pods) {
                 let detail = format!("{key} has no pods: nothing to observe");
                 return Err(ErrorKind::NotApplied.error(detail));
             }

@@ -75,16 +75,25 @@ impl Room {
         }
     }
 
-    /// Whether a fixture may be applied. One that is too large for a node by itself may where nothing else is. Where
-    /// no pods `leave`, how many are alive is what the run asks for.
-    pub(crate) fn is_enough_for(&self, key: &FixtureKey, leave: bool) -> bool {
+    /// Whether a fixture may be applied beside those that are there, and the one for which room is kept. One that is too
+    /// large for a node by itself may where nothing else is. Where no pods `leave`, how many are alive is what the run
+    /// asks for.
+    pub(crate) fn is_enough_for(
+        &self,
+        key: &FixtureKey,
+        kept_for: Option<&FixtureKey>,
+        leave: bool,
+    ) -> bool {
         let nodes = self.loads.get(key).into_iter().flatten();
+        let kept_for = kept_for.and_then(|key| self.loads.get(key));
         let fits =
             |taken: u64, more: u64, most: u64| taken == 0 || more == 0 || taken + more <= most;
         nodes.into_iter().all(|(node, load)| {
             let (starting, alive) = (self.starting.of(node), self.alive.of(node));
-            fits(starting.pods, load.pods, START)
-                && (!leave || fits(alive.addresses, load.addresses, ALIVE))
+            let kept = kept_for.and_then(|loads| loads.get(node));
+            let kept = kept.copied().unwrap_or_default();
+            fits(starting.pods + kept.pods, load.pods, START)
+                && (!leave || fits(alive.addresses + kept.addresses, load.addresses, ALIVE))
         })
     }
 
@@ -144,11 +153,21 @@ mod tests {
     fn four_start_at_once_and_the_next_once_one_has_started() {
         let (first, second) = (FixtureName::CHURN, FixtureName::IIS);
         let mut room = room(&[(first, 4, 4), (second, 1, 1)]);
-        assert!(room.is_enough_for(&key(first), true));
+        assert!(room.is_enough_for(&key(first), None, true));
         room.applies(&key(first));
-        assert!(!room.is_enough_for(&key(second), true));
+        assert!(!room.is_enough_for(&key(second), None, true));
         room.started(&key(first));
-        assert!(room.is_enough_for(&key(second), true) && room.has(&key(first)));
+        assert!(room.is_enough_for(&key(second), None, true) && room.has(&key(first)));
+    }
+
+    #[test]
+    fn room_is_kept_for_another() {
+        let (large, small) = (FixtureName::CHURN, FixtureName::IIS);
+        let mut room = room(&[(large, 3, 3), (small, 2, 2), (FixtureName::PROBED, 1, 1)]);
+        room.applies(&key(small));
+        let next = key(FixtureName::PROBED);
+        assert!(room.is_enough_for(&next, None, true));
+        assert!(!room.is_enough_for(&next, Some(&key(large)), true));
     }
 
     #[test]
@@ -161,10 +180,13 @@ mod tests {
         let mut room = room(&[(first, 8, 8), (second, 1, 1), (host, 1, 0)]);
         room.applies(&key(first));
         room.started(&key(first));
-        assert!(!room.is_enough_for(&key(second), true) && room.is_enough_for(&key(host), true));
-        assert!(room.is_enough_for(&key(second), false));
+        assert!(
+            !room.is_enough_for(&key(second), None, true)
+                && room.is_enough_for(&key(host), None, true)
+        );
+        assert!(room.is_enough_for(&key(second), None, false));
         room.removed(&key(first));
-        assert!(room.is_enough_for(&key(second), true) && !room.has(&key(first)));
+        assert!(room.is_enough_for(&key(second), None, true) && !room.has(&key(first)));
     }
 
     #[test]
@@ -172,9 +194,9 @@ mod tests {
         let first = FixtureName::CHURN;
         let mut room = room(&[(first, 9, 9)]);
         // Too large by itself: it gets an empty node
-        assert!(room.is_enough_for(&key(first), true));
+        assert!(room.is_enough_for(&key(first), None, true));
         room.applies(&key(first));
         let linux = key(FixtureName::LINUX_POD_PROBER);
-        assert!(room.is_enough_for(&linux, true) && !room.has(&linux));
+        assert!(room.is_enough_for(&linux, None, true) && !room.has(&linux));
     }
 }

@@ -213,7 +213,7 @@ pub(crate) fn few_at_once(view: &RunView, pods: &Pods) -> Outcome {
     }
     Err(format!(
         "{starting} pods start at once (at most {START}), {alive} are alive with an address (at most \
-         {ALIVE}); the run took {took:?}, the critical path {} ms, pods start for {busiest:?} on one node; \
+         {ALIVE}); the run took {took:?}, at best {shortest} ms, the critical path {} ms, pods start for {busiest:?} on one node; \
          at once start {:?}",
         path.took_ms, pods.starting
     ))

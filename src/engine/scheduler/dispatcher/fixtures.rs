@@ -51,8 +51,8 @@ impl Dispatcher {
         self.fixtures.set(fixture, FixtureState::Unapplied);
     }
 
-    /// Has each fixture applied for which there is room, in their order. Where nothing else could make room,
-    /// the first is applied all the same.
+    /// Has each fixture applied for which there is room, in their order; room is kept for the first that has none, but
+    /// not from those that pods wait for. Where nothing else could make room, that one is applied all the same.
     pub(super) fn apply_fixtures(&mut self) {
         let namespaces = self.namespaces();
         let may_apply =
@@ -67,11 +67,14 @@ impl Dispatcher {
         });
         let is_last = self.repeat.ends_with(self.repetition);
         let leave = self.removes();
-        let mut first = None;
+        let mut first: Option<FixtureIx> = None;
         for fixture in unapplied {
+            let kept_for = first.filter(|_| !self.is_awaited(fixture));
+            let kept_for = kept_for.map(|first| self.fixtures.key(first));
+            let key = self.fixtures.key(fixture);
             if (is_last || leave) && !self.is_observed(fixture) {
                 self.fixtures.set(fixture, FixtureState::Over);
-            } else if self.room.is_enough_for(self.fixtures.key(fixture), leave) {
+            } else if self.room.is_enough_for(key, kept_for, leave) {
                 self.apply(fixture);
             } else {
                 first = first.or(Some(fixture));
@@ -104,6 +107,19 @@ impl Dispatcher {
     /// Whether a check that is not done needs a fixture; all need the namespaces.
     fn is_observed(&self, fixture: FixtureIx) -> bool {
         self.observers(fixture).any(|state| !state.stage.is_done())
+    }
+
+    /// Whether pods that are there wait for a fixture, those of probers apart: an open check needs both.
+    fn is_awaited(&self, fixture: FixtureIx) -> bool {
+        let mut checks = self.fixtures.needed_by(fixture).iter();
+        checks.any(|check| {
+            let mut needed = self.fixtures.needs(*check);
+            !self.checks[*check].stage.is_done()
+                && needed.any(|other| {
+                    let key = self.fixtures.key(other);
+                    self.room.has(key) && !observes(key)
+                })
+        })
     }
 
     /// The checks that need a fixture.
@@ -153,11 +169,7 @@ impl Dispatcher {
             let key = self.fixtures.key(fixture).clone();
             let is_ready = matches!(self.fixtures.state(fixture), FixtureState::Ready);
             // The diagnosis observes from probers
-            let observes = is_ready
-                && matches!(
-                    key.name.image(),
-                    Some(Image::WindowsProber | Image::HostProcess)
-                );
+            let observes = is_ready && observes(&key);
             // What answered outside shows that the way to the cluster is whole
             let shows_the_way = asks_outside && self.observers(fixture).any(is_outside);
             if !self.removes() || observes || shows_the_way && is_ready {
@@ -236,6 +248,12 @@ impl Dispatcher {
             self.fixtures.set(fixture, state);
         }
     }
+}
+
+/// Whether the run observes from the pods of a fixture.
+fn observes(key: &FixtureKey) -> bool {
+    let image = key.name.image();
+    matches!(image, Some(Image::WindowsProber | Image::HostProcess))
 }
 
 fn has_failed(state: &CheckState) -> bool {

@@ -108,6 +108,11 @@ impl Fixtures {
         &self.needed_by[ix.0]
     }
 
+    /// What the check at a place in the plan needs.
+    pub(super) fn needs(&self, check: usize) -> impl Iterator<Item = FixtureIx> {
+        self.needs[check].iter().map(|(ix, _)| *ix)
+    }
+
     /// Those in a state, in the order of their keys.
     pub(super) fn which(&self, is_so: impl Fn(&FixtureState) -> bool) -> Vec<FixtureIx> {
         let states = self.states.iter().enumerate();
