@@ -117,7 +117,10 @@ impl World {
             ..runs::through(&self.joined.proxy_url())
         };
         let mut settings = runs::apart(&run_id, outside);
-        settings.config.allow.insert(Allowed::Load);
+        settings
+            .config
+            .allow
+            .extend([Allowed::Load, Allowed::Disruption]);
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
             .expect("a record in memory");
         let (_alive, signals) = ordered_watch::channel(0);
