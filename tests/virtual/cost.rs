@@ -16,9 +16,9 @@ use crate::rows::clusters::of_row;
 use crate::world::{Outcome, World, selection, took, trial, undisturbed, verdicts, within_of};
 
 /// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, as
-/// many for fixtures that become ready long after the others, since few start at once, one for whether its own
-/// server listens, and one for the curl's version.
-const EXECS: u64 = 7;
+/// many for each of two groups of fixtures that become ready after the others, since few start at once, one for
+/// whether its own server listens, and one for the curl's version.
+const EXECS: u64 = 9;
 /// The prober that takes two more: one for the cluster's DNS suffix, and one for the controls of the checks
 /// that observe from each node.
 const TOLD: &str = "prober-linux";
@@ -56,8 +56,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// Its Windows containers have curl 7.55; curl before 7.66 ends at the first operation that fails.
 const OLD_CURL: &str = "registry.k8s.io/e2e-test-images/agnhost:2.59";
 
-/// Pods that are asked whether they listen, and for nothing else.
-const SERVERS: [&str; 3] = ["churn-", "iis-", "win-webserver-"];
+/// Pods of controllers, which are named anew in each run.
+const NAMED_ANEW: [&str; 4] = ["churn-", "iis-", "replica-set-", "win-webserver-"];
 
 fn old_curl() -> Outcome {
     let execs = |agnhost: Option<&str>| {
@@ -72,9 +72,8 @@ fn old_curl() -> Outcome {
             }
             let ran = undisturbed(&cluster, &options).await;
             ran.came_to(Exit::Conformant)?;
-            // Those of Deployments are named anew in each run, and are asked until they listen
             let execs = cluster.api.execs().into_iter();
-            let named = execs.filter(|(pod, _)| !SERVERS.iter().any(|one| pod.starts_with(one)));
+            let named = execs.filter(|(pod, _)| !NAMED_ANEW.iter().any(|one| pod.starts_with(one)));
             Ok::<BTreeMap<_, _>, String>(named.collect())
         })
     };

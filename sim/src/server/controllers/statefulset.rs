@@ -34,7 +34,7 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let mut settled = true;
     for mut ordinal in 0..wanted {
         let is_later = |(key, _): &(Key, Object)| number_of(key).is_some_and(|it| it > ordinal);
-        if renames && at(ordinal).is_none() && owned.iter().any(is_later) {
+        if renames && at(ordinal).is_none() && (has_lost || owned.iter().any(is_later)) {
             ordinal += wanted;
             settled = false;
         }
