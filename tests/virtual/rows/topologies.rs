@@ -17,7 +17,7 @@ use winconform_core::claims::Pattern;
 use winconform_core::record::{CheckView, Exit, RunView, exit};
 use winconform_core::verdict::{Reason, Verdict};
 
-use crate::nodes::gentle::{Pods, few_at_once};
+use crate::nodes::gentle::{HUNDREDTHS, Pods, few_at_once};
 use crate::products::described;
 use crate::rows::Once;
 use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, watched, within_of};
@@ -140,7 +140,10 @@ pub(super) fn run(
 
 fn healthy(product: &Product) -> Outcome {
     let (view, pods) = healthy_run(&product.name)?;
-    let mut wrong: Vec<_> = few_at_once(view, pods).err().into_iter().collect();
+    let mut wrong: Vec<_> = few_at_once(view, pods, HUNDREDTHS)
+        .err()
+        .into_iter()
+        .collect();
     let came = exit(view);
     if came != product.exit {
         wrong.push(format!("it came to {came:?}, not {:?}", product.exit));
