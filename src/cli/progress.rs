@@ -151,5 +151,7 @@ fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
         }
     }
     drawn.finish_and_clear();
-    to_write.try_iter().for_each(|line| screen.complain(&line));
+    for line in to_write.try_iter() {
+        screen.complain(&line);
+    }
 }

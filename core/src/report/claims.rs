@@ -77,13 +77,16 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     super::json::pretty(&listed.collect::<Vec<_>>())
 }
 
+/// The word of a check in a plan, its case, and the lines below.
+type Planned<'a> = (&'a str, &'a str, String);
+
 /// The checks of a plan in their order: where each observes from, what must be ready, and every skip with its
 /// reason.
 pub fn plan_text(plan: &Plan) -> String {
     let mut text = String::new();
     let mut counts = [0; 3];
     // What checks one after another of a case have in common, and their ids
-    let mut rows: Vec<((&str, &str, String), Vec<&CheckId>)> = Vec::new();
+    let mut rows: Vec<(Planned<'_>, Vec<&CheckId>)> = Vec::new();
     for check in &plan.checks {
         let because = |why: String| format!("          because {}\n", printable(&why));
         let (nth, word, below) = match &check.disposition {

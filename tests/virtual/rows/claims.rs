@@ -121,8 +121,8 @@ fn line(
         .collect();
     let also = also(&methods, &rows, pods);
     rows.sort_by_key(|row| {
-        let changed = changes.get(&(row.topology.as_str(), row.fault.as_str()));
-        (changed.copied(), row.topology != "hybrid")
+        let turned = changes.get(&(row.topology.as_str(), row.fault.as_str()));
+        (turned.copied(), row.topology != "hybrid")
     });
     let mut named = BTreeSet::new();
     rows.retain(|row| named.insert(row.fault.as_str()));

@@ -207,7 +207,7 @@ fn kept(mut objects: BTreeMap<String, Value>, row: &Row) -> BTreeMap<String, Val
 fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     let parsed = row.tells.iter().map(|pattern| Pattern::parse(pattern));
     let patterns: Result<Vec<_>, _> = parsed.collect();
-    let patterns = patterns.map_err(|error| error.to_string())?;
+    let patterns = patterns.map_err(ToString::to_string)?;
     let checks = healthy.checks.values();
     let before = checks.map(|check| (check.planned.id.as_str(), check));
     let before: BTreeMap<_, _> = before.collect();

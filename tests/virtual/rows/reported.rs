@@ -115,7 +115,7 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
         (None, Some(checks)) => (checks, false),
         _ => return Err("it has either `fails` or `tells`".to_owned()),
     };
-    let pattern = Pattern::parse(checks).map_err(|error| error.to_string())?;
+    let pattern = Pattern::parse(checks).map_err(ToString::to_string)?;
     let view = |fault: &str| {
         let is_so = |row: &&Row| row.fault == fault && row.topology == shown.topology;
         let known = EACH.iter().find(is_so);

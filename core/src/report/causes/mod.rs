@@ -258,7 +258,7 @@ impl<'r> Fits<'r> {
         let contradicts = |seen: &&Seen<'_>| {
             place.holds(rule.side, seen) && shows.iter().any(|one| one.case == seen.case)
         };
-        let is_likely = !rule.guess && !passes.any(|seen| contradicts(seen));
+        let is_likely = !rule.guess && !passes.any(contradicts);
         let claims = shows.iter().filter(|_| rule.guess);
         let claims = claims.map(|seen| claim(seen)).collect();
         let shows = shows.iter();

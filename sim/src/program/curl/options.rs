@@ -6,8 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) urls: Vec<String>,
-    silent: bool,
-    closes: bool,
+    /// Whether it has no progress meter, and reuses no connection.
+    plain: [bool; 2],
     pub(super) show_error: bool,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) max_time: Option<Duration>,
@@ -42,7 +42,7 @@ impl Options {
                 None => read.apply(line, None)?,
             }
         }
-        (read.silent && read.closes && !read.urls.is_empty()).then_some(read)
+        (read.plain == [true; 2] && !read.urls.is_empty()).then_some(read)
     }
 
     /// The options `-sS -m SECONDS URL`.
@@ -57,13 +57,13 @@ impl Options {
 
     fn apply(&mut self, name: &str, value: Option<&str>) -> Option<()> {
         match (name, value) {
-            ("silent", None) => self.silent = true,
+            ("silent", None) => self.plain[0] = true,
             ("show-error", None) => self.show_error = true,
             ("globoff", None) | ("noproxy", Some("*")) => {}
             ("connect-timeout", Some(seconds)) => self.connect_timeout = Some(limit(seconds)?),
             ("max-time", Some(seconds)) => self.max_time = Some(limit(seconds)?),
             ("write-out", Some(format)) => self.write_out = written(format)?,
-            ("header", Some("Connection: close")) => self.closes = true,
+            ("header", Some("Connection: close")) => self.plain[1] = true,
             ("url", Some(url)) => self.urls.push(url.to_owned()),
             _ => return None,
         }
