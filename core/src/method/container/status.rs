@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::PodOf;
 use super::begun::drop_overcome;
-use crate::fixture::{FixtureName, Need};
+use crate::fixture::{FixtureName, Need, Until};
 use crate::method::NO_IMAGE;
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{AS_CREATED, ErrorKind, Result};
@@ -83,6 +83,23 @@ pub struct StatusExpectation {
 #[derive(Clone, Debug)]
 pub enum Status {}
 
+impl StatusQuery {
+    /// Whether it is of a pod that is to start, beyond being created and placed.
+    fn has_to_start(&self) -> bool {
+        let until = self.object.of.until();
+        self.kind == StatusKind::Pod && !matches!(until, Until::Placed | Until::Applied)
+    }
+}
+
+/// Why a pod is bound to no node, as the scheduler says: nothing is seen of what it does.
+fn unbound(pod: &Json) -> Option<String> {
+    let mut conditions = pod["status"]["conditions"].as_array()?.iter();
+    let condition = conditions.find(|condition| condition["reason"] == "Unschedulable")?;
+    let message = condition["message"].as_str().unwrap_or_default();
+    let is_unbound = pod["spec"]["nodeName"].as_str().is_none();
+    is_unbound.then(|| printable(message))
+}
+
 /// Why a container of a pod has no image yet, if one has none: nothing is seen of what it does.
 fn lacks_image(pod: &Json) -> Option<String> {
     let lists = ["initContainerStatuses", "containerStatuses"].into_iter();
@@ -153,6 +170,11 @@ impl Method for Status {
             match reply.status {
                 200 if !of_metrics || reply.body["kind"] == "PodMetrics" => {
                     let mut seen = reply.body.clone();
+                    if query.has_to_start()
+                        && let Some(why) = unbound(&seen)
+                    {
+                        return Err(ErrorKind::Unscheduled.error(why));
+                    }
                     if let (StatusKind::Pod, Some(why)) = (query.kind, lacks_image(&seen)) {
                         return Err(ErrorKind::ImagePull.error(why));
                     }
@@ -383,6 +405,15 @@ mod tests {
             others.contains(&"no status.hostIP".to_owned()),
             "{others:?}"
         );
+    }
+
+    #[test]
+    fn a_pod_that_is_bound_to_no_node_shows_nothing() {
+        let says = json!({"reason": "Unschedulable", "message": "0/6 nodes are available"});
+        let mut pod = json!({"spec": {}, "status": {"conditions": [says]}});
+        assert_eq!(unbound(&pod).as_deref(), Some("0/6 nodes are available"));
+        pod["spec"]["nodeName"] = json!("win-a");
+        assert_eq!(unbound(&pod), None);
     }
 
     #[test]
