@@ -56,6 +56,14 @@ pub struct HttpGet {
 }
 
 impl Curl {
+    /// The curl of a system, whatever images bring besides.
+    pub fn of(os: Os) -> Self {
+        match os {
+            Os::Linux => Self::Linux,
+            Os::Windows => Self::System,
+        }
+    }
+
     /// The path or name of the program; `None` on the other system.
     pub(super) fn on(self, os: Os) -> Option<&'static str> {
         (self.os() == os).then_some(match self {
@@ -153,11 +161,7 @@ impl HttpGet {
 
     /// Ends before Windows gives up connecting, after 21 s.
     pub(super) fn argv(&self, os: Os) -> Option<Vec<String>> {
-        let curl = match os {
-            Os::Linux => Curl::Linux,
-            Os::Windows => Curl::System,
-        };
-        let (curl, url) = (curl.on(os)?, self.url());
+        let (curl, url) = (Curl::of(os).on(os)?, self.url());
         let words = [curl, "-q", "-sS", "--noproxy", "*", "-m", "20", &url];
         Some(line(words))
     }

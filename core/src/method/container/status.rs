@@ -9,6 +9,7 @@ use super::PodOf;
 use super::begun::drop_overcome;
 use crate::fixture::{FixtureName, Need, Until};
 use crate::method::NO_IMAGE;
+use crate::method::api::placement::unschedulable;
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{AS_CREATED, ErrorKind, Result};
 use crate::method::exchange::{ApiRequest, Request};
@@ -93,11 +94,8 @@ impl StatusQuery {
 
 /// Why a pod is bound to no node, as the scheduler says: nothing is seen of what it does.
 fn unbound(pod: &Json) -> Option<String> {
-    let mut conditions = pod["status"]["conditions"].as_array()?.iter();
-    let condition = conditions.find(|condition| condition["reason"] == "Unschedulable")?;
-    let message = condition["message"].as_str().unwrap_or_default();
     let is_unbound = pod["spec"]["nodeName"].as_str().is_none();
-    is_unbound.then(|| printable(message))
+    unschedulable(pod).filter(|_| is_unbound).map(printable)
 }
 
 /// Why a container of a pod has no image yet, if one has none: nothing is seen of what it does.
@@ -409,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_pod_that_is_bound_to_no_node_shows_nothing() {
-        let says = json!({"reason": "Unschedulable", "message": "0/6 nodes are available"});
+        let says = json!({"type": "PodScheduled", "reason": "Unschedulable", "message": "0/6 nodes are available"});
         let mut pod = json!({"spec": {}, "status": {"conditions": [says]}});
         assert_eq!(unbound(&pod).as_deref(), Some("0/6 nodes are available"));
         pod["spec"]["nodeName"] = json!("win-a");

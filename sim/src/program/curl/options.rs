@@ -6,8 +6,6 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) urls: Vec<String>,
-    /// Whether it has no progress meter, and reuses no connection.
-    plain: [bool; 2],
     pub(super) show_error: bool,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) max_time: Option<Duration>,
@@ -33,7 +31,8 @@ impl Options {
     /// `None` for anything that is not simulated, which includes a progress meter and a reused connection.
     pub(super) fn parse(input: &[u8]) -> Option<Self> {
         let mut read = Self::default();
-        for line in std::str::from_utf8(input).ok()?.lines() {
+        let input = std::str::from_utf8(input).ok()?;
+        for line in input.lines() {
             match line.split_once(" = ") {
                 Some((name, value)) => {
                     let quoted = value.strip_prefix('"').map(|value| value.strip_suffix('"'));
@@ -42,7 +41,9 @@ impl Options {
                 None => read.apply(line, None)?,
             }
         }
-        (read.plain == [true; 2] && !read.urls.is_empty()).then_some(read)
+        let says = |option: &str| input.lines().any(|line| line == option);
+        let is_plain = says("silent") && says(r#"header = "Connection: close""#);
+        (is_plain && !read.urls.is_empty()).then_some(read)
     }
 
     /// The options `-sS -m SECONDS URL`.
@@ -57,13 +58,13 @@ impl Options {
 
     fn apply(&mut self, name: &str, value: Option<&str>) -> Option<()> {
         match (name, value) {
-            ("silent", None) => self.plain[0] = true,
             ("show-error", None) => self.show_error = true,
-            ("globoff", None) | ("noproxy", Some("*")) => {}
+            ("silent" | "globoff", None)
+            | ("noproxy", Some("*"))
+            | ("header", Some("Connection: close")) => {}
             ("connect-timeout", Some(seconds)) => self.connect_timeout = Some(limit(seconds)?),
             ("max-time", Some(seconds)) => self.max_time = Some(limit(seconds)?),
             ("write-out", Some(format)) => self.write_out = written(format)?,
-            ("header", Some("Connection: close")) => self.plain[1] = true,
             ("url", Some(url)) => self.urls.push(url.to_owned()),
             _ => return None,
         }

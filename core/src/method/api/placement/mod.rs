@@ -214,6 +214,14 @@ fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json
     })
 }
 
+/// What the scheduler says of a pod for which it has found no node.
+pub(in crate::method) fn unschedulable(pod: &Json) -> Option<&str> {
+    let mut conditions = pod["status"]["conditions"].as_array()?.iter();
+    let scheduled = conditions.find(|condition| condition["type"] == "PodScheduled")?;
+    let message = scheduled["message"].as_str().unwrap_or_default();
+    (scheduled["reason"] == "Unschedulable").then_some(message)
+}
+
 fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts> {
     if let Some(node) = pod["spec"]["nodeName"].as_str() {
         let Some(fact) = nodes.iter().find(|known| known.name == node) else {
@@ -229,17 +237,10 @@ fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts
             untolerated: has_untolerated(fact, pod),
         });
     }
-    let conditions = pod["status"]["conditions"].as_array();
-    let scheduled = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == "PodScheduled");
-    let Some(scheduled) = scheduled.filter(|condition| condition["reason"] == "Unschedulable")
-    else {
+    let Some(message) = unschedulable(pod) else {
         let detail = format!("{name}: the scheduler has said nothing of it yet");
         return Err(ErrorKind::UnrecognisedOutput.error(detail));
     };
-    let message = scheduled["message"].as_str().unwrap_or_default();
     Said::parse(message)
         .map(Whereabouts::Pending)
         .ok_or_else(|| {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::command::{Command, Curl, ExecRequest, Host, HttpGet, HttpSession, Token};
-use crate::facts::Os;
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ExecReply, ExitStatus, Play};
 use crate::text::printable;
@@ -27,10 +26,7 @@ impl Play {
         };
         let os = self.of.name.os();
         let session = HttpSession {
-            curl: match os {
-                Os::Linux => Curl::Linux,
-                Os::Windows => Curl::System,
-            },
+            curl: Curl::of(os),
             gets: vec![get; TIMES],
             token: Token::parse("asked").expect("a word that is built in is valid"),
             connect: Duration::from_secs(4),
