@@ -11,7 +11,7 @@ use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Activity, Exit, RunView, critical_path};
 
-use crate::nodes::gentle::alone;
+use crate::nodes::gentle::{HUNDREDTHS, alone};
 use crate::rows::clusters::of_row;
 use crate::world::{Outcome, World, selection, took, trial, undisturbed, verdicts, within_of};
 
@@ -140,11 +140,10 @@ fn came_to(
     })
 }
 
-/// The most requests per additional node between 8 and 24, and the most time of a run in hundredths of its
-/// critical path. Each Windows node that is observed from has a Service with one pod of its own, and each exec
-/// session reads what it depends on; each prober says once which curl it has, and each server whether it listens.
+/// The most requests per additional node between 8 and 24. Each Windows node that is observed from has a Service with
+/// one pod of its own, and each exec session reads what it depends on; each prober says once which curl it has, and each
+/// server whether it listens.
 const REQUESTS: u64 = 18;
-const HUNDREDTHS: u128 = 114;
 
 /// An error unless each prober that sent requests has its curl on record, once, and with its version.
 fn told_once(view: &RunView) -> Outcome {

@@ -1005,9 +1005,9 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
     let on_node = [
         FixtureName::LINUX_NODE_PROBER,
         FixtureName::WINDOWS_NODE_PROBER,
-        FixtureName::EACH_WINDOWS_NODE,
-        FixtureName::NODE_SIDE,
         FixtureName::EACH_LINUX_NODE,
+        FixtureName::NODE_SIDE,
+        FixtureName::EACH_WINDOWS_NODE,
         FixtureName::HOST_COMMANDS,
         FixtureName::REBOOTER,
     ];

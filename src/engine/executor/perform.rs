@@ -243,17 +243,20 @@ impl Executor {
 
     /// Reports where the pods of a fixture are that the run has not placed, and when they have started.
     fn watch_start(&self, key: FixtureKey) {
+        self.tell_bound(&key);
         let (fixtures, report, cancel) = self.for_a_task();
-        let _ = report.send(Message::Input(Input::Bound(
-            key.clone(),
-            fixtures.bound(&key),
-        )));
         self.tracker
             .spawn(cancel.run_until_cancelled_owned(async move {
                 if fixtures.wait_for_start(&key).await.is_ok() {
                     let _ = report.send(Message::Input(Input::PodsReady(key)));
                 }
             }));
+    }
+
+    /// Reports how many pods of a fixture are on each node now.
+    fn tell_bound(&self, key: &FixtureKey) {
+        let bound = Input::Bound(key.clone(), self.fixtures.bound(key));
+        let _ = self.sender.send(Message::Input(bound));
     }
 
     /// Removes the pods of a fixture, with `diagnose` after their diagnosis. Where that fails they stay until
@@ -282,6 +285,9 @@ impl Executor {
         self.spans.fixture_done(&key);
         if key.name.is_aimed() {
             self.watch_start(key.clone());
+        } else if !key.name.changes().is_empty() {
+            // More were there while they were changed
+            self.tell_bound(&key);
         }
         self.objects.insert(key.clone(), result.objects);
         let fixture = match result.outcome {

@@ -17,8 +17,9 @@ pub(crate) const ALIVE: u64 = 8;
 /// The pods of a fixture on one node.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Load {
+    /// Those that start at once.
     pub(crate) pods: u64,
-    /// Those with an address of their own.
+    /// Those that are there at once and have an address of their own.
     pub(crate) addresses: u64,
 }
 
