@@ -12,7 +12,7 @@ use crate::report::findings::waivers::idle;
 use crate::text::{counted, printable, shorten};
 
 /// Columns of the words before a value, with a blank behind.
-const LABEL: usize = 12;
+pub(super) const LABEL: usize = 12;
 /// The most lines of a sentence in short.
 const SENTENCE: usize = 4;
 /// Lines of objects or checks that are listed, in short and in full; more are counted.

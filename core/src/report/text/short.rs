@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ending::killed;
 use super::folded::{add, is_amiss, reason};
 use super::layout::{columns, pad};
-use super::page::Page;
+use super::page::{LABEL, Page};
 use super::patterns::{line, pattern};
 use super::style::Style;
 use super::terminal::{Colour, Detail, VERDICT, style};
@@ -91,7 +91,9 @@ impl Page {
             }
             // What is copied is never broken
             self.whole(4, "look", &cause.look);
-            if let Some(link) = cause.link {
+            let fits =
+                |link: &&str| self.detail == Detail::Full || 4 + LABEL + link.len() <= self.width;
+            if let Some(link) = cause.link.filter(fits) {
                 self.whole(4, "see", link);
             }
         }
